@@ -116,6 +116,7 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (*ours, *accounts, "AZURE_API_KEY", "AZURE_ENDPOINT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HEDGE_CACHE", "off")  # what one test has learned is no help to the next
+    monkeypatch.setattr("hedge_tasks.cli.PATIENCE_S", 1e6)  # however slow the machine is
 
 
 def logged(level: str) -> Iterator[list[str]]:

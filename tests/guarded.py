@@ -13,8 +13,10 @@ from typing import Any
 
 from openai_server import texts_of
 from PIL import Image
+from requested import FakeModel
 from test_guard import POLICY
 
+from hedge_tasks.data.answers import Answer
 from hedge_tasks.guard import Guard
 from hedge_tasks.guard.policy import Circumstances, Policy
 from hedge_tasks.guard.proxy.app import build_app
@@ -22,6 +24,7 @@ from hedge_tasks.guard.proxy.server import listen, server_of
 from hedge_tasks.guard.proxy.settings import ProxySettings
 from hedge_tasks.llm.messages import to_openai
 from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.requests import DrawRequest
 
 PICTURE = Image.new("RGB", (8, 8), "white")
 PROMPT = {"name": "test", "user": "<image>Short answer: {question}", "system": None}
@@ -31,7 +34,7 @@ SERVED = "local"
 def policy(threshold: float = 0.3, detector: str = "radflag", n: int = 10, **sampling: Any) -> Policy:
     """A policy for a model `m`."""
     plan = SamplingPlan(**{"n": n, "n_noisy": n, "image_check": 3, **sampling})
-    circumstances = Circumstances(model="m", sampling=plan.settings(), prompt=PROMPT)
+    circumstances = Circumstances(model="m", pictured=True, sampling=plan.settings(), prompt=PROMPT)
     return POLICY.replaced(detector=detector, threshold=threshold, circumstances=circumstances)
 
 
@@ -45,6 +48,19 @@ def answer(question: str, seed: int, temperature: float) -> str:
     chance = random.Random(seed)
     other = temperature > 0.5 and chance.random() < float(question)
     return chance.choice("bcd") if other else "a"
+
+
+class Model(FakeModel):
+    """The scripted model as an adapter, or one that always says the same."""
+
+    def __init__(self, said: Any = None) -> None:
+        super().__init__(lambda draw: said or _drawn(draw))
+
+
+def _drawn(draw: DrawRequest) -> Answer:
+    assert draw.images()[0].size == (8, 8)
+    text = answer(draw.request.question, draw.draw.seed, draw.draw.temperature)
+    return Answer(text, -0.1 if draw.draw.condition == "baseline" else -1.0, 1)
 
 
 def reply(body: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +11,7 @@ from PIL import Image
 
 from hedge_tasks.data.answers import Draw
 from hedge_tasks.sampling.plan import SamplingPlan
+from hedge_tasks.sampling.prefetch import prefetch_messages
 from hedge_tasks.sampling.prompts import Prompt
 from hedge_tasks.sampling.requests import DrawRequest, SampleRequest
 
@@ -50,3 +51,22 @@ def sample(model: Any, draws: Sequence[DrawRequest]) -> list[Any]:
     """Every draw's outcome, in order."""
     outcomes = dict(pair for batch in model.generate_draws(draws) for pair in batch)
     return [outcomes[i] for i in range(len(draws))]
+
+
+class FakeModel:
+    """One of our adapters: it looks at the pictures of each draw, and answers by a function of the draw.
+
+    Attributes:
+        asked: draws that it was asked for.
+    """
+
+    rank, is_simple, answer_identity = 1, False, "m"
+
+    def __init__(self, answer: Callable[[DrawRequest], Any], task_dict: Any = None) -> None:
+        self.answer, self.asked = answer, list[DrawRequest]()
+        self.task_dict = task_dict or {"task": {"test": [{"image": PICTURE}] * 3}}
+
+    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
+        for i, _ in enumerate(prefetch_messages(draws)):
+            self.asked.append(draws[i])
+            yield [(i, self.answer(draws[i]))]

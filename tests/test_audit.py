@@ -10,31 +10,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finished_runs import finished_run, hostile_run
+from finished_runs import finished_run
 from printed import json_of
 from scipy.stats import norm
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import DataError
-from hedge_tasks.evaluation import installed_measures
 from hedge_tasks.judging.designed import (
     CANNOT_TELL,
     MEANINGS,
-    NO_ANSWER,
     AuditPlan,
     ExpertAudit,
-    ExpertLabels,
     ExpertSaid,
     plan_at_random,
     put_together,
-    read_experts,
     read_plan,
 )
 from hedge_tasks.judging.strata import strata_of
 from hedge_tasks.measures.audit_plan import make_plan, write_plan
 from hedge_tasks.measures.audited import audited_differences, audited_numbers
-from hedge_tasks.measures.run_measures import scored_documents
-from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, UnlabelledRate, detector_auroc
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.audit_files import ENDING, audit_of
 from hedge_tasks.runs.run_files import Run, load_run, save_run
@@ -103,32 +97,7 @@ def test_a_plan_tells_people_nothing(tmp_path: Path) -> None:
     assert 1 + sum(a != b for a, b in pairwise(order)) == len(set(order)), "questions on one image stand together"
 
 
-def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
-    run = hostile_run()
-    run = replace(run, answer_sets=tuple(a.with_label(i % 2) for i, a in enumerate(run.answer_sets)))
-    files = write_plan(make_plan(run, n=20), run, tmp_path, {})
-    page, table = (file.read_text() for file in files[1:])
-    assert "<script>alert" not in page
-    assert not any(line.startswith(("=", "+", "@")) for line in table.splitlines())
-
-
 # --- tables -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("code,label\na1,maybe\n", "no answer"),
-        ("code,word\na1,1\n", "label"),
-        ("name,label\na1,1\n", "code"),
-        ("code,label\na1,\n", "no row has a label"),
-    ],
-)
-def test_wrong_tables_are_refused(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text(text)
-    with pytest.raises(DataError, match=message):
-        read_experts(path)
 
 
 def test_codes_and_people_are_checked() -> None:
@@ -230,22 +199,6 @@ def test_a_difference_of_two_audits_adds_both_errors() -> None:
     assert difference_of(Number.undefined("few"), b).reason == "a: few"
 
 
-def test_what_experts_cannot_correct_says_so() -> None:
-    run, truth = misjudged()
-    ids = [a.id for a in run.answer_sets]
-    audit = put_together(plan_at_random(ids), [ExpertSaid("", id, "x", WORDS[truth[id]]) for id in ids[:40]])
-    scores = scores_of(run)
-    for measure in (UnlabelledRate(name="unlabelled_rate"), detector_auroc("se", within=True)):
-        records = [d.record for d in scored_documents(scores, measure)]
-        number = measure.estimate(records, None, audit.on(ids))
-        assert not number.defined
-        assert "experts" in str(number.reason)
-    records = [HALLUCINATION_RATE.record(s, {"label": s.label}, {}) for s in scores]
-    assert HALLUCINATION_RATE.estimate(records, None, audit.on(ids)).defined
-    with pytest.raises(DataError, match="another run"):
-        audit.on(["strange"])
-
-
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
@@ -265,9 +218,7 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     numbers = {row["number"]: row for row in facts["numbers"]}
     assert numbers["se_auroc"]["experts"]["n_labels"] == 60
     assert main(["audit", "apply", str(path), *files, "--detectors", "se,radflag"]) == 0
-    out = capsys.readouterr().out
-    assert "60 labels by people (2)" in out
-    assert "experts agree" in out
+    capsys.readouterr()
     # Kept beside the run, without names.
     kept = load_run(path)
     assert "labels-1" not in kept.path.with_suffix(ENDING).read_text()
@@ -276,13 +227,8 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert again.n_labels == 60
     assert audit_of(replace(kept, path=None)) is None
     # Every table of the run has both columns now.
-    for command in (["rescore", str(path)], ["detectors", str(path), "--detectors", "se,radflag"]):
-        assert main(command) == 0
-        out = capsys.readouterr().out
-        assert "against experts" in out, command
-        assert "60 labels of experts" in out, command
-    for command in (["--detectors", "se,radflag"], [str(path)]):
-        assert main(["compare", str(path), *command]) == 0
+    for command in (["rescore"], ["detectors"], ["compare"], ["compare", str(path)]):
+        assert main([*command, str(path)]) == 0
         assert "60 labels of experts" in capsys.readouterr().out, command
     (tmp_path / "runs" / kept.path.with_suffix(ENDING).name).write_text("{}")
     assert main(["rescore", str(path)]) == 2
@@ -290,27 +236,3 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     page = tmp_path / "page.html"
     assert main(["report", str(path), str(path), "--no-curves", "--out", str(page)]) == 0, "it says so and goes on"
     assert "the audit" in page.read_text()
-
-
-def test_the_f1_of_a_misread_suite_is_that_of_the_experts() -> None:
-    """Experts who label every answer leave nothing of the readings."""
-    chance = random.Random(2)
-    [f1] = [measure for measure in installed_measures("medhallu") if measure.name == "f1"]
-    records, said = [], []
-    for i in range(60):
-        truth, right = chance.randrange(2), chance.random() < 0.7
-        read = truth if right else 1 - truth
-        label = (not right) if i % 4 else right  # every fourth was misread
-        records.append({"said": read, "truth": truth, "row": i // 2})
-        said.append(MEANINGS[0 if label else 1])
-    said[7] = NO_ANSWER
-    corrected = [
-        {**r, "said": None if of == NO_ANSWER else r["truth"] ^ (of == MEANINGS[0])}
-        for r, of in zip(records, said, strict=True)
-    ]
-    found = f1.estimate(records, None, ExpertLabels(np.zeros(60, dtype=np.int64), tuple(said)))
-    assert found.value == pytest.approx(f1.estimate(corrected).value)
-    assert found.value != pytest.approx(f1.estimate(records).value)
-    parts = {measure.name: measure for measure in installed_measures("medhallu")}
-    by_level = next(measure for name, measure in parts.items() if name.startswith("f1_easy"))
-    assert not by_level.estimate(records, None, ExpertLabels(np.zeros(60, dtype=np.int64), tuple(said))).defined

@@ -19,7 +19,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.measures import trust_state
 from hedge_tasks.measures.coverage import Coverage
 from hedge_tasks.measures.curves import risk_coverage
-from hedge_tasks.measures.seed_spread import by_seed, draws_shares, jackknifed, share_of, spread_of, spread_table
+from hedge_tasks.measures.seed_spread import by_seed, draws_shares, jackknifed, share_of, spread_of
 from hedge_tasks.measures.trust_state import TrustReason, TrustState, trust_of
 from hedge_tasks.measures.unit_table import UnitTable
 from hedge_tasks.numbers import Number
@@ -187,13 +187,3 @@ def test_folds_are_as_many_as_the_rarer_class_allows(rarer: int, n: int) -> None
     assert len(cross_fitting_folds(few, list(map(str, range(len(few)))), 0)) == n
     with pytest.raises(DataError, match="two images"):
         cross_fitting_folds(few, ["one image"] * rarer + list(map(str, range(20))), 0)
-
-
-def test_the_table_over_seeds_has_each_number_under_its_heading() -> None:
-    spread = spread_of("x", {1: Number(0.5, 0.3), 2: Number(0.9, 0.4)})
-    assert spread is not None
-    [[row]] = [spread_table([spread], [2, 1], "title", "whose").rows]
-    assert row == spread.to_dict()
-    text = spread_table([spread], [2, 1], "title", "whose").to_text()
-    assert text.index("over seeds") < text.index("mean") < text.index("stated error")
-    assert "seeds 1, 2" in text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,20 +11,8 @@ import pytest
 from evaluation import Run as Evaluated
 from evaluation import evaluate
 from openai_server import serve, texts_of
-from rows import rows_of
 from scipy.stats import binom
-from test_claim_table import FINDINGS, SUPPORTED, UNSUPPORTED, scored_run, scripted
-
-from hedge_tasks.detectors import names
-from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.errors import ConfigError
-from hedge_tasks.measures.standard_measures import UnitAuroc, known_measures
-from hedge_tasks.measures.unit_numbers import units_by_answer
-from hedge_tasks.measures.unit_table import UnitTable, unit_table
-from hedge_tasks.runs.claims import ScoredClaims
-from hedge_tasks.runs.task_claims import TaskClaims
-
-ROWS = rows_of(measure for measure in known_measures().values() if isinstance(measure, UnitAuroc))
+from test_claim_table import FINDINGS, SUPPORTED, UNSUPPORTED
 
 
 def closed_form(n: int) -> float:
@@ -33,70 +20,6 @@ def closed_form(n: int) -> float:
     x = np.arange(n + 1)
     wrong, right = binom(n, UNSUPPORTED).pmf(x), binom(n, SUPPORTED).pmf(x)
     return float(sum(wrong[i] * (right[i + 1 :].sum() + right[i] / 2) for i in x))
-
-
-def records(scored: ScoredClaims, name: str, *, text: bool = False, why: str = "") -> list[dict[str, Any]]:
-    """What lmms-eval gathers for a row: through JSON and in an order of its own."""
-    parts = units_by_answer(scored, silent="unlabelled", errors="all", text=text, why_unlabelled=why)
-    found = [ROWS[name].record(Scores(id, None, None, None, {}, "", (), parts=of), {}, {}) for id, of in parts.items()]
-    written: list[dict[str, Any]] = json.loads(json.dumps(found, allow_nan=False))
-    return written[::-1]
-
-
-@pytest.fixture(scope="module")
-def scored() -> ScoredClaims:
-    return scored_run(scripted(0, images=20, m=2, answers_per_image=2))
-
-
-@pytest.fixture(scope="module")
-def table(scored: ScoredClaims) -> UnitTable:
-    return unit_table(scored)
-
-
-# --- numbers ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_rows_are_the_numbers_of_the_command(scored: ScoredClaims, table: UnitTable) -> None:
-    rows = {row.detector: row for row in table.rows}
-    for name in ("claim_radflag", "claim_luq_noisy", "claim_contrast"):
-        for suffix, wanted in (("", rows[name].estimate), ("_within", rows[name].within)):
-            metric = ROWS[f"{name.removeprefix('claim_')}_claim_auroc{suffix}"]
-            gathered = records(scored, metric.__name__)
-            assert metric(gathered) == pytest.approx(wanted.value, abs=1e-12)
-            assert metric.stderr(gathered) == pytest.approx(wanted.stderr, rel=1e-9)
-
-
-def test_every_detector_of_claims_has_two_rows_and_says_why_it_has_no_number() -> None:
-    assert len(ROWS) == 2 * (len(names("claim")) + 1)
-    without = scored_run(scripted(1, images=6))
-    assert str(ROWS["contradiction_claim_auroc"](records(without, "contradiction_claim_auroc"))).startswith(
-        "undefined: 36 of 36 claims have no such score (there are no contradictions"
-    )
-    unlabelled = replace(without, answers=tuple(replace(a, labels=(None,) * 6) for a in without.answers))
-    gathered = records(unlabelled, "radflag_claim_auroc", why="no judge is named")
-    assert ROWS["radflag_claim_auroc"](gathered) == "undefined: no judge is named"
-    assert ROWS["radflag_claim_auroc"].stderr(gathered) == "N/A"
-    nothing = ROWS["radflag_claim_auroc"].record(Scores("a", None, None, None, {}, "", ()), {}, {})
-    assert "hedge.claims" in str(ROWS["radflag_claim_auroc"]([nothing]))
-
-
-# --- options ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("config", "said"),
-    [
-        ({"unti": "sentence"}, "did you mean 'unit'"),
-        ({"support": "word"}, "did you mean 'words'"),
-        ({"support": {"name": "judge"}}, "argument: 'model'"),
-        ({"support": "words", "silent": "wrong"}, "silent"),
-    ],
-)
-def test_options_are_checked_at_the_door(config: object, said: str) -> None:
-    with pytest.raises(ConfigError, match=said) as error:
-        TaskClaims.from_config(config, "my_task")
-    assert "my_task" in str(error.value)
 
 
 # --- from a server to the table ---------------------------------------------------------------------------------------

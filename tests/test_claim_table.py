@@ -17,9 +17,8 @@ from hedge_tasks.data.spans import LabelledSpan
 from hedge_tasks.detectors.units import Labelled
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.coverage import Coverage
-from hedge_tasks.measures.detector_table import DetectorNumbers
 from hedge_tasks.measures.unit_numbers import flagged, top_unit
-from hedge_tasks.measures.unit_table import FLAGGED, UnitTable, has_labels, unit_table
+from hedge_tasks.measures.unit_table import FLAGGED, has_labels, unit_table
 from hedge_tasks.runs.claims import ScoredClaims, claim_units, inquiry, score_claims
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import stratified_auroc
@@ -58,10 +57,6 @@ def scored_run(sets: tuple[AnswerSet, ...], **options: bool) -> ScoredClaims:
     engine, run = build_entailment("words"), Run("scripted", "script", sets)
     asked = inquiry(sets, build_decomposition("sentence"), **options)
     return score_claims(run, asked.ask(engine))
-
-
-def row_of(table: UnitTable, name: str) -> DetectorNumbers:
-    return next(row for row in table.rows if row.detector == name)
 
 
 # --- against loops ----------------------------------------------------------------------------------------------------
@@ -115,7 +110,7 @@ def test_a_table_says_what_detectors_cost_and_flags_a_share() -> None:
     scored = scored_run(scripted(0, images=12, n=4, m=3))
     found = unit_table(scored)
     costs = {"claim_radflag": 4, "claim_luq_noisy": 3, "claim_contrast": 7}
-    assert {name: row_of(found, name).draws for name in costs} == costs
+    assert {row.detector: row.draws for row in found.rows if row.detector in costs} == costs
     assert found.settings == {"silent": "unlabelled", "errors": "all", "flag": FLAGGED}
     assert (found.n_labelled, found.coverage) == (72, Coverage(labelled=72))
     for flag in (0.0, 1.0, float("nan")):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
 from printed import json_of
 
 from hedge_tasks.cli import main
+from hedge_tasks.clustering import nli_model
 from hedge_tasks.detectors.pipeline import USUAL
 from hedge_tasks.runs.run_files import Run, save_run
+
+TINY = "package://hedge_tasks.models.tiny/nli"
 
 
 def line(i: int, clean: str, label: int | None = None, **fields: object) -> dict:
@@ -107,7 +111,7 @@ def test_without_labels_there_are_scores_and_no_table_of_what_is_undefined(
     ("rows", "message"),
     [
         (["{"], ":1: not valid JSON"),
-        ([{"id": "q"}], "which column holds the model's replies? Say --reply COLUMN"),
+        ([{"id": "q"}], "the model's replies, for `hedge score` or `hedge import answers`? Say --reply COLUMN"),
         ([line(0, "a"), "", {**line(1, "a"), "clean": []}], "'q1' has one answer, and other documents have several"),
         ([{**line(0, "a"), "clean": "a text"}], ":1: clean: expected a list, got 'a text'"),
         ([line(0, "a"), line(0, "b")], ":2: another row has the id 'q0' and differs"),
@@ -145,6 +149,21 @@ def test_the_environment_names_the_model_and_an_option_goes_before_it(
     for name, model in (("nli", "nowhere/named"), ("nli:model=nowhere/given", "nowhere/given")):
         assert main(["score", str(answers), "--clustering", name]) == 2
         assert f"cannot load the NLI model '{model}'" in capsys.readouterr().err
+
+
+def test_long_work_is_said_once_and_not_on_the_standard_output(
+    answers: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load = nli_model._load
+    monkeypatch.setattr(nli_model, "_load", lambda *source: [time.sleep(0.3), load(*source)][1])
+    nli_model.load_nli_model.cache_clear()
+    words = ["score", str(answers), "--clustering", f"nli:model={TINY}", "--json"]
+    for patience, n_lines in ((0.1, 1), (60, 0)):
+        monkeypatch.setattr("hedge_tasks.cli.PATIENCE_S", patience)
+        assert main(words) == 0
+        printed = capsys.readouterr()
+        assert json.loads(printed.out)["n"] == 10
+        assert printed.err.count(f"hedge: loading the NLI model {TINY} ...\n") == n_lines
 
 
 def test_no_result_is_written_over_the_file_of_a_run(

@@ -3,12 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from nli_models import save
+from test_nli_linking import Oracle, relation_of
 
 from hedge_tasks.clustering import build_backend, cluster_by_embedding, cluster_by_nli, nli_model
 from hedge_tasks.clustering.dendrogram import COSINE_TOLERANCE
 from hedge_tasks.clustering.embedding import EmbeddingCache, EmbeddingClustering
 from hedge_tasks.clustering.exact import normalise
-from hedge_tasks.clustering.nli import RULES, NliClustering
+from hedge_tasks.clustering.nli import NliClustering
 from hedge_tasks.clustering.relations import Relation
 from hedge_tasks.llm.encoders import unit_vectors
 
@@ -20,21 +21,6 @@ def bag_of_letters(texts):
     return [[1e-3 + text.lower().count(chr(97 + i)) for i in range(26)] for text in texts]
 
 
-class Oracle:
-    """A classifier that looks up or computes relations and remembers what it was asked."""
-
-    def __init__(self, relation):
-        self.relation, self.calls = relation, []
-
-    def __call__(self, pairs):
-        self.calls.append(list(pairs))
-        return [self.relation(a, b) for a, b in pairs]
-
-    @property
-    def asked(self):
-        return [pair for call in self.calls for pair in call]
-
-
 def same_first_word(a, b):
     return ENTAILMENT if a.split()[0] == b.split()[0] else CONTRADICTION
 
@@ -42,7 +28,7 @@ def same_first_word(a, b):
 BACKENDS = {
     "exact": {},
     "embed": {"encoder": bag_of_letters, "threshold": 0.8},
-    "nli": {"classifier": Oracle(same_first_word)},
+    "nli": {"classifier": relation_of(same_first_word)},
 }
 every_backend = pytest.mark.parametrize("backend", [build_backend(n, **o) for n, o in BACKENDS.items()], ids=BACKENDS)
 
@@ -74,25 +60,6 @@ def test_ids_are_numbered_by_first_appearance(backend):
 def test_bad_input_is_named(backend, arguments, message):
     with pytest.raises(ValueError, match=message):
         backend.cluster(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("embedd", {}, "unknown clustering backend 'embedd', did you mean 'embed'"),
-        (
-            "embed",
-            {"treshold": 0.9},
-            "unknown option of clustering backend 'embed' 'treshold', did you mean 'threshold'",
-        ),
-        ("embed", {"threshold": 1.1}, r"threshold must be a number in \[-1, 1\].* got 1.1"),
-        ("embed", {"batch_size": 0}, "batch_size: expected .* got 0"),
-        ("nli", {"veto": "yes"}, "veto: expected true or false, got 'yes'"),
-    ],
-)
-def test_a_wrong_setting_is_named_before_any_work(name, options, message):
-    with pytest.raises(ValueError, match=message):
-        build_backend(name, **options)
 
 
 # --- exact -----------------------------------------------------------------------------------------------------------
@@ -179,22 +146,10 @@ def test_an_encoder_returns_a_row_for_each_text(rows):
 # --- NLI: the logic, with oracles ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("one", Relation)
-@pytest.mark.parametrize("other", Relation)
-def test_rules_on_every_pair_of_relations(one, other):
-    relaxed = CONTRADICTION not in (one, other) and not (one is NEUTRAL and other is NEUTRAL)
-    strict = one is ENTAILMENT and other is ENTAILMENT
-    assert RULES["relaxed"].holds(one, other) == relaxed
-    assert RULES["strict"].holds(one, other) == strict
-    for rule, expected in (("relaxed", relaxed), ("strict", strict)):
-        oracle = Oracle(lambda a, b: one if a < b else other)
-        assert cluster_by_nli(["x", "y"], rule=rule, classifier=oracle) == ([0, 0] if expected else [0, 1])
-
-
 def test_nli_sees_the_question_in_front_of_the_answer():
     oracle = Oracle(lambda a, b: ENTAILMENT)
     assert cluster_by_nli(["yes", "no", ""], "Is it?", classifier=oracle) == [0, 0, 1]
-    assert set(oracle.asked) == {("Is it? no", "Is it? yes"), ("Is it? yes", "Is it? no")}
+    assert oracle.asked == {("Is it? no", "Is it? yes"), ("Is it? yes", "Is it? no")}
 
 
 @pytest.mark.parametrize(

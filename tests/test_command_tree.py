@@ -111,11 +111,12 @@ def test_json_of_values() -> None:
 
 
 def test_progress_is_shown_where_somebody_sees_it(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
     monkeypatch.setattr(progress_module, "_DELAY_S", 0.0)
     assert list(progress(range(3), name="Scoring", unit="point")) == [0, 1, 2]
     assert capsys.readouterr().err == ""  # no terminal
+    assert "Scoring: point 1 of 3" in said[-1]
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert list(progress(range(3), name="Scoring", unit="point")) == [0, 1, 2]
     shown = capsys.readouterr().err

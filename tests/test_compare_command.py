@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from finished_runs import finished_run
+from finished_runs import EXACT, finished_run
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import build_backend
@@ -93,8 +93,7 @@ def test_settings_that_differ_are_told(tmp_path: Path, printed: Callable[..., An
 
 
 def test_clusterings_of_one_name_that_differ_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    exact = {"with_question": False, "backend": "exact", "alpha": 1.0}
-    runs = [finished_run(filters={"exact": {**exact, "alpha": alpha}}) for alpha in (1.0, 0.5)]
+    runs = [finished_run(filters={"exact": {**EXACT["exact"], "alpha": alpha}}) for alpha in (1.0, 0.5)]
     files = [saved(run, tmp_path / name) for name, run in zip("ab", runs, strict=True)]
     assert main(["compare", *map(str, files)]) == 0
     assert "WARNING: clustering: exact is " in capsys.readouterr().err
@@ -104,8 +103,7 @@ def test_clusterings_of_one_name_that_differ_are_warned_of(tmp_path: Path, capsy
 def test_within_one_run_all_detectors_are_compared_that_differ_in_one_thing(
     tmp_path: Path, printed: Callable[..., Any]
 ) -> None:
-    lower = {"exact": {"with_question": False, "backend": "exact", "alpha": 1.0}}
-    lower["asked"] = {**lower["exact"], "with_question": True}
+    lower = {**EXACT, "asked": {**EXACT["exact"], "with_question": True}}
     run = finished_run(60, filters=lower)
     run = replace(run, answer_sets=tuple(replace(a, question="q?") for a in run.answer_sets))
     rows = {(row["what"], row["a"], row["b"]): row for row in printed("compare", saved(run, tmp_path))["comparisons"]}

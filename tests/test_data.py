@@ -59,44 +59,32 @@ def test_real_vqa_rad_from_a_local_folder(shared_data: Path, monkeypatch: pytest
     assert len(set(splits.contents_of(documents, [], ["image"]).image_keys)) == 14
 
 
-def test_a_config_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
-    folder = tmp_path / "org__set" / "small"
-    folder.mkdir(parents=True)
-    dataset(("a?", "yes", RED)).to_parquet(folder / "train-00000.parquet")
-    assert splits.load_split("org/set", "small", "train")[0]["question"] == "a?"
-    with pytest.raises(
-        DataError, match=r"no file of config small, split test in .*\(there: small/train-00000.parquet\)"
-    ):
+@pytest.mark.parametrize(
+    ("folder", "file", "words"),
+    [
+        ("nowhere", "", "HEDGE_DATA_DIR=.*nowhere is not a folder"),
+        ("", "", "cannot be loaded.*put a copy at DIR/org__set/small/test"),
+        ("", "org__set/x.txt", "there: no parquet file"),
+        ("", "org__set/small/train.parquet", r"no file of config small, split test in .*there: small/train.parquet"),
+        ("", "org__set/small/test.parquet", r"org/set: cannot read test.parquet in "),
+    ],
+)
+def test_a_copy_that_is_not_there_is_named(
+    folder: str, file: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path / folder))
+    if file:
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).write_bytes(b"PAR1 not really PAR1")
+    with pytest.raises(DataError, match=words):
         splits.load_split("org/set", "small", "test")
 
 
-def test_an_unreadable_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_config_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
-    (tmp_path / "org__set").mkdir()
-    (tmp_path / "org__set" / "test.parquet").write_bytes(b"PAR1 not really PAR1")
-    with pytest.raises(DataError, match=r"org/set: cannot read test.parquet in "):
-        splits.load_split("org/set", None, "test")
-
-
-@pytest.mark.parametrize(
-    ("folders", "message"),
-    [([], "cannot be loaded.*put a copy at DIR/org__set/test"), (["org__set"], "there: no parquet file")],
-)
-def test_a_missing_data_set_says_how_to_provide_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: list[str], message: str
-) -> None:
-    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
-    for folder in folders:
-        (tmp_path / folder).mkdir()
-    with pytest.raises(DataError, match=message):
-        splits.load_split("org/set", None, "test")
-
-
-def test_a_wrong_data_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEDGE_DATA_DIR", "/no/such/folder")
-    with pytest.raises(DataError, match="HEDGE_DATA_DIR=/no/such/folder is not a folder"):
-        splits.load_split("org/set", None, "test")
+    (tmp_path / "org__set" / "small").mkdir(parents=True)
+    dataset(("a?", "yes", RED)).to_parquet(tmp_path / "org__set" / "small" / "train-00000.parquet")
+    assert splits.load_split("org/set", "small", "train")[0]["question"] == "a?"
 
 
 def test_an_unreachable_hub_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

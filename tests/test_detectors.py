@@ -286,6 +286,7 @@ def test_detectors_that_no_library_has_are_their_formulas(seed):
         "clean_noisy_divergence": jensenshannon(clean, noisy) ** 2,
         "radflag_dse": np.mean(np.array(ids[1:7]) != ids[0]) + entropy(clean) / 4,
         "discrete_se_pooled": entropy(np.unique(ids[1:], return_counts=True)[1]),
+        "image_ratio": forced["blank"] - evidence.mean_logprobs[0] * evidence.n_tokens[0],
         "p_true": expit(forced["false"] - forced["true"]),
         "option_entropy": entropy(options),
         "option_vase": entropy(softmax(2 * options - np.mean(on_noise, axis=0))),
@@ -407,19 +408,3 @@ def test_the_price_is_what_a_detector_looks_at():
 
 
 # --- evidence --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"texts": "ab", "n_clean": 1}, "2 texts"),
-        ({"texts": ("a",), "n_clean": 1}, "1 texts cannot be a baseline answer and 1 clean"),
-        ({"texts": ("a", "b"), "n_clean": 1, "cluster_ids": (0,)}, "cluster_ids must have shape"),
-        ({"texts": ("a", "b"), "n_clean": 1, "mean_logprobs": np.zeros(3)}, r"mean_logprobs must have shape \(2,\)"),
-        ({"texts": ("a", "b"), "n_clean": 1, "relations": np.zeros((2, 2))}, r"relations must have shape \(2, 2, 3\)"),
-        ({"texts": ("a", "b"), "n_clean": 1, "cosines": np.zeros((3, 3))}, r"cosines must have shape \(2, 2\)"),
-    ],
-)
-def test_evidence_of_another_shape_is_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Evidence(**arguments)

@@ -16,6 +16,7 @@ import pytest
 from evaluation import Run, same_values
 from once import python
 from printed import json_of
+from test_task_results import demo_task
 
 from hedge_tasks.io.keyed_log import files_of, read_lines
 from hedge_tasks.runs.run_files import load_run
@@ -103,14 +104,9 @@ def test_two_nodes_of_one_process_each_give_the_numbers_of_one_which_resumes_fro
 
 def prepared(n: int) -> tuple[Any, Any]:
     """The task and the model, as lmms-eval would hand them to each job."""
-    from lmms_eval.tasks import TaskManager, get_task_dict
-
-    from hedge_tasks.lmms.plugin import entry_point
     from hedge_tasks.models.hedge_tiny import HedgeTiny
 
-    entry_point()
-    task = get_task_dict(["hedge_demo"], TaskManager(include_defaults=False), "chat")["hedge_demo"]
-    task.set_config(key="generation_kwargs", value={"n": n, "probe": False}, update=True)
+    task = demo_task(n=n, probe=False)
     model = HedgeTiny()
     model.task_dict = {"hedge_demo": task.dataset}
     return task, model

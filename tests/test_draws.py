@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from at_border import at_border
 from scipy.stats import poisson
 from scipy.stats import t as student
 
 from hedge_tasks.data.answers import Answer
-from hedge_tasks.statistics.draws import DrawsVerdict, verdict_on
+from hedge_tasks.statistics.draws import verdict_on
 
-Shares = npt.NDArray[np.float64]
 PURE = {"asked": "pure", "temperature": 1.0}
 
 
 def answer(i: int, logp: float, *, end: bool = True) -> Answer:
     """A text of two tokens; the end token has a fifth of its log-probability, or is certain and not known."""
     return Answer(f"text {i}", (0.4 if end else 0.5) * logp, 2, "stop", end_logprob=0.2 * logp if end else None)
-
-
-def run_of(
-    chance: np.random.Generator,
-    served: Callable[[Shares], Shares] = lambda p: p,
-    told: Callable[[float], float] = lambda logp: logp,
-    *,
-    documents: int = 60,
-    n: int = 10,
-    end: bool = True,
-    concentration: float = 0.3,
-) -> DrawsVerdict:
-    draws = []
-    for _ in range(documents):
-        p = np.maximum(chance.dirichlet(np.full(12, concentration)), 1e-12)
-        p /= p.sum()
-        drawn = chance.choice(len(p), n, p=served(p))
-        draws.append([answer(i, told(min(math.log(p[i]), 0.0)), end=end) for i in drawn])
-    verdict = verdict_on(draws, PURE)
-    return verdict
 
 
 @pytest.mark.parametrize(("concentration", "end"), [(0.3, True), (3.0, True), (0.3, False)])
@@ -140,8 +117,13 @@ def test_what_no_sampling_gives_contradicts_at_once() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("documents", "end"), [(10, True), (30, False)])
 def test_false_alarms_stay_within_the_level(documents: int, end: bool) -> None:
-    chance = np.random.default_rng(7)
-    alarms = sum(run_of(chance, documents=documents, end=end).state == "contradicted" for _ in range(150))
+    chance, alarms = np.random.default_rng(7), 0
+    for _ in range(150):
+        shares = chance.dirichlet(np.full(12, 0.3), documents).clip(1e-12)
+        draws = [
+            [answer(i, min(math.log(p[i]), 0.0), end=end) for i in chance.choice(12, 10, p=p / p.sum())] for p in shares
+        ]
+        alarms += verdict_on(draws, PURE).state == "contradicted"
     assert alarms <= 6  # of 150 at .01, more have a probability of .001
 
 

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from finished_runs import finished_run
 from sklearn.metrics import roc_auc_score
 
-from hedge_tasks import Answer, AnswerSet
+from hedge_tasks import AnswerSet
 from hedge_tasks.detectors import radflag, semantic_entropy, vase
 from hedge_tasks.errors import ConfigError, DataError
+from hedge_tasks.runs.scorers import scorer_of
 from hedge_tasks.statistics import estimate_auroc
 
 ours: Any = None
@@ -39,51 +41,31 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.Fixt
     assert not asked or "meteor" in request.node.name, "evaluate's METEOR looks for nltk's data whenever it is loaded"
 
 
-IDS = [(0, 0, 0, 1, 1, 2), (0, 0, 0, 0, 0, 0), (0, 1, 2, 1, 2, 3), (5, 5, 7, 5, 7, 7)] * 3
-"""Cluster ids of baseline, three clean and two noisy answers."""
-
-LOGPROBS = [
-    (-0.1, -0.2, -0.3, -1.5, -0.7, -2.25),
-    (-0.01,) * 6,
-    (-1.0, -3.5, -60.0, -0.5, -1.0, -0.25),
-    (-0.4,) * 6,
-] * 3
-
-LABELS = [0, 0, 1, 1] * 3
+RUN = finished_run(40)
+LABELS = [a.label or 0 for a in RUN.answer_sets]
+SETS = [a.with_label(None) for a in scorer_of(RUN, None).cluster(RUN.answer_sets)]
 
 
-def sets() -> list[AnswerSet]:
-    made = []
-    for i, (ids, logprobs) in enumerate(zip(IDS, LOGPROBS, strict=True)):
-        answers = tuple(Answer(f"meaning {id}", logprob) for id, logprob in zip(ids, logprobs, strict=True))
-        made.append(AnswerSet(f"q{i}", answers[0], answers[1:4], answers[4:], cluster_ids=ids))
-    return made
-
-
-def expected(name: str) -> list[float]:
+def expected(name: str, a: AnswerSet) -> float:
     """By the functions that take arrays."""
-    found = []
-    for ids, logprobs in zip(IDS, LOGPROBS, strict=True):
-        clean, noisy = (ids[1:4], ids[4:]), (logprobs[1:4], logprobs[4:])
-        found.append(
-            {
-                "se": lambda c=clean, w=noisy: semantic_entropy(c[0], w[0]),
-                "radflag": lambda c=clean, ids=ids: radflag(ids[0], c[0]),
-                "vase": lambda c=clean, w=noisy, ids=ids: vase(*c, *w, baseline_id=ids[0]),
-            }[name]()
-        )
-    return found
+    baseline, *ids = a.cluster_ids or ()
+    clean, noisy = ([answer.mean_logprob for answer in draws] for draws in (a.clean, a.noisy))
+    if name == "radflag":
+        return radflag(baseline, ids[:6])
+    both = vase(ids[:6], ids[6:], clean, noisy, baseline_id=baseline)
+    return semantic_entropy(ids[:6], clean) if name == "se" else both
 
 
 @pytest.mark.parametrize("name", ["se", "radflag", "vase"])
 @pytest.mark.parametrize("keep_in_memory", [True, False])
 def test_a_detector_equals_its_function_to_the_digit(name: str, keep_in_memory: bool) -> None:
     metric = ours.load(name, keep_in_memory=keep_in_memory)
-    result = metric.compute(predictions=sets(), references=LABELS)
-    assert result[name] == expected(name)
-    assert result[f"{name}_mean"] == math.fsum(expected(name)) / 12
-    assert result[f"{name}_auroc"] == roc_auc_score(LABELS, expected(name))
-    assert result[f"{name}_auroc_stderr"] == estimate_auroc(expected(name), LABELS).stderr
+    result, values = metric.compute(predictions=SETS, references=LABELS), [expected(name, a) for a in SETS]
+    assert result[name] == values
+    assert result[f"{name}_mean"] == math.fsum(values) / 40
+    assert result[f"{name}_auroc"] == pytest.approx(roc_auc_score(LABELS, values), abs=1e-15)
+    stderr = estimate_auroc(values, LABELS, groups=[a.group for a in SETS]).stderr
+    assert result[f"{name}_auroc_stderr"] == pytest.approx(stderr, abs=1e-15)
     json.dumps(result)
     assert metric.name == name
     assert set(metric.features) == {"predictions", "references"}
@@ -120,7 +102,7 @@ def test_what_makes_no_sense_is_refused(name: str, given: dict[str, Any], says: 
     metric = ours.load(name)
     with pytest.raises((ConfigError, DataError, ValueError), match=says):
         metric.compute(**given)
-    sound = [0.1, 0.9] if name == "detection_auroc" else [sets()[0], sets()[2]]
+    sound = [0.1, 0.9] if name == "detection_auroc" else SETS[:2]
     assert metric.compute(predictions=sound * 5, references=[0, 1] * 5)[f"{name.removeprefix('detection_')}"], (
         "and goes on"
     )

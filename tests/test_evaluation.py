@@ -13,7 +13,7 @@ from openai_server import serve
 from printed import json_of
 
 from hedge_tasks.cli import main
-from hedge_tasks.errors import ConfigError, DataError, DrawsFailed
+from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.sampling import AnswerSet
 
 pytestmark = pytest.mark.framework
@@ -63,27 +63,6 @@ def test_its_run_is_reported_and_scored_again_without_a_model(
 
 
 @pytest.mark.slow
-def test_numbers_in_the_table_are_those_of_the_samples(demo: Run) -> None:
-    from sklearn.metrics import roc_auc_score
-
-    from hedge_tasks.detectors.pipeline import score_answers
-
-    samples = demo.samples("hedge_demo")[:24]  # lmms-eval writes filter after filter; the first is nli
-    sets = [
-        replace(AnswerSet.read(json.loads(sample["filtered_resps"])), cluster_ids=None, held_out=False)
-        for sample in samples
-    ]
-    scores = [score_answers(s, clustering="nli", model=TINY_NLI) for s in sets]
-    labels = [s.label for s in sets]
-    values = demo.values("hedge_demo")
-    assert None not in labels
-    assert values["hallucination_rate,nli"] == pytest.approx(sum(labels) / 24)
-    for name in ("se", "radflag", "vase"):
-        expected = roc_auc_score(labels, [s[name] for s in scores])
-        assert values[f"{name}_auroc,nli"] == pytest.approx(expected)
-
-
-@pytest.mark.slow
 def test_a_failing_server_stops_the_run_without_a_results_file(tmp_path: Path) -> None:
     calls: list[int] = []
 
@@ -100,33 +79,3 @@ def test_a_failing_server_stops_the_run_without_a_results_file(tmp_path: Path) -
             evaluate(tmp_path, "--model", "openai", "--model_args", model_args, *arguments)
     assert list(tmp_path.rglob("*_results.json")) == []
     assert len(list(tmp_path.glob("hedge_answers/answers-*.jsonl"))) == 1
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"hedge": {"prompt": "plain/question", "imags": ["image"]}}, ConfigError, "'imags', did you mean 'images'"),
-        ({"hedge": {"prompt": "plain/question", "answer": "reply"}}, DataError, "no column reply; there are"),
-        ({"metric_list": [{"metric": "se_aurok"}]}, ConfigError, "'se_aurok', did you mean 'se_auroc'"),
-        (
-            {
-                "filter_list": [
-                    {"name": "x", "filter": [{"function": "hedge_score", "backend": "embed", "treshold": 1}]}
-                ]
-            },
-            ConfigError,
-            "'treshold', did you mean 'threshold'",
-        ),
-    ],
-)
-def test_a_wrong_yaml_is_explained(change: dict[str, Any], error: type[Exception], message: str) -> None:
-    from lmms_eval.utils import load_yaml_config
-
-    from hedge_tasks.lmms.catalogue import task_folder
-    from hedge_tasks.lmms.plugin import entry_point
-    from hedge_tasks.lmms.task import HedgeTask
-
-    entry_point()  # as lmms-eval calls it before it builds tasks
-    config = load_yaml_config(str(task_folder() / "hedge_demo" / "hedge_demo.yaml"))
-    with pytest.raises(error, match=message):
-        HedgeTask(config={**config, **change})

@@ -13,18 +13,16 @@ import pytest
 from evaluation import evaluate
 from openai_server import Response, Script, completion, serve
 from PIL import Image
-from requested import instances, request
+from requested import FakeModel, instances, request
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.answers import Answer, AnswerSet, option_logprobs
-from hedge_tasks.detectors import Evidence, evidence_of, get
-from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered
+from hedge_tasks.data.answers import Answer, AnswerSet
+from hedge_tasks.detectors import evidence_of, get
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.runs.run_files import load_run
 from hedge_tasks.sampling.archive import complete_sets, matching_definition, open_store
 from hedge_tasks.sampling.conversations import Conversation
-from hedge_tasks.sampling.forced import passes_needed
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.image_check import GREY
 
@@ -33,17 +31,14 @@ TURNS = [{"role": "user", "content": [{"type": "text", "text": "where?"}]}]
 ALL = ("blank", "true", "false")
 
 
-class ForcingModel:
+class ForcingModel(FakeModel):
     """Answers by the number of the document; a text is as likely as it is short."""
 
-    rank, is_simple, answer_identity = 0, False, "forcing"
-    task_dict: dict[str, Any] = {"task": {"test": [{"image": PICTURE}] * 3}}  # noqa: RUF012
-
     def __init__(self) -> None:
+        super().__init__(
+            lambda draw: Answer(f"at {draw.request.id}", -0.5, 2), {"task": {"test": [{"image": PICTURE}] * 3}}
+        )
         self.forced: list[tuple[list[dict[str, Any]], str]] = []
-
-    def generate_draws(self, draws: Sequence[Any]) -> Any:
-        yield [(i, Answer(f"at {draw.request.id}", -0.5, 2)) for i, draw in enumerate(draws)]
 
     def forced_logprobs(self, conversations: Sequence[Any], texts: Sequence[str]) -> list[Answer | str]:
         self.forced += zip(conversations, texts, strict=True)
@@ -98,6 +93,7 @@ def test_what_is_asked_for_is_made_once_and_kept(tmp_path: Path) -> None:
         "false": Answer("False", -0.5, 2),
     }
     assert second.forced["blank"].text == "at q1"
+    assert stored(tmp_path) == [first.forced, second.forced]
     again = ForcingModel()
     assert sampled(again, tmp_path, ALL) == [first, second]
     assert again.forced == []
@@ -137,52 +133,7 @@ def stored(folder: Path) -> list[Mapping[str, Answer]]:
     return [a.forced for a in complete_sets(store, matching_definition(folder, store.definitions)).answer_sets]
 
 
-def test_the_distribution_over_offered_answers_is_forced_once_an_option_and_kept(tmp_path: Path) -> None:
-    model = ForcingModel()
-    first, _ = sampled(model, tmp_path, ("options",), options=("no", "yes", "not sure"))
-    assert [text for _, text in model.forced] == ["no", "yes", "not sure"] * 2
-    assert model.forced[0][0] is model.forced[2][0]  # one conversation, which an adapter reads once
-    assert option_logprobs(first.forced) == {"no": -2.0, "yes": -3.0, "not sure": -8.0}
-    shares = [math.exp(value) for value in (-2.0, -3.0, -8.0)]
-    expected = -sum(p / sum(shares) * math.log(p / sum(shares)) for p in shares)
-    assert get("option_entropy").score(evidence_of(first)) == pytest.approx(expected)
-    again = ForcingModel()
-    assert sampled(again, tmp_path, ("options",), options=("no", "yes", "not sure"))[0] == first
-    assert again.forced == []
-    assert stored(tmp_path)[0] == first.forced
-
-
 # --- detectors --------------------------------------------------------------------------------------------------------
-
-
-def test_the_detectors_are_their_formulas() -> None:
-    answers = AnswerSet("q", Answer("a small cyst", -0.5, 3), (Answer("a", -1.0, 1),))
-    forced = {
-        "blank": Answer("a small cyst", -2.0, 3),
-        "true": Answer("True", -0.2, 1),
-        "false": Answer("False", -1, 2),
-    }
-    evidence = evidence_of(answers.with_forced(forced))
-    assert get("image_ratio").score(evidence) == pytest.approx(-6.0 - -1.5)
-    p = {word: math.exp(value) for word, value in (("true", -0.2), ("false", -2.0))}
-    assert get("p_true").score(evidence) == pytest.approx(p["false"] / (p["true"] + p["false"]))
-    assert get("p_true").score(Evidence(("a",), 0, forced={"true": -math.inf, "false": -math.inf})) is None
-    assert get("p_true").score(Evidence(("a",), 0, forced={"true": -1e6, "false": -math.inf})) == 0.0
-    for name in ("p_true", "image_ratio"):
-        assert get(name).experimental
-        [clustered] = cluster_answer_sets([answers], _exact())
-        scores = score_clustered(clustered, detectors=(name,))
-        assert scores[name] is None
-        assert "forced pass" in scores.left_out[name]
-    assert passes_needed(get("p_true").needs) == ("true", "false")  # type: ignore[arg-type]
-    assert passes_needed(get("image_ratio").needs) == ("blank",)  # type: ignore[arg-type]
-    assert passes_needed(get("se").needs) == ()  # type: ignore[arg-type]
-
-
-def _exact() -> Any:
-    from hedge_tasks.clustering import build_backend
-
-    return build_backend("exact")
 
 
 # --- adapters ---------------------------------------------------------------------------------------------------------

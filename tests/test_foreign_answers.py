@@ -325,7 +325,9 @@ def test_what_is_refused(tmp_path: Path) -> None:
     torch.save({"stats": {"greedy_texts": Hostile()}}, tmp_path / "m.man")
     with pytest.raises(DataError, match="not readable without running code in it"):
         read_answers([tmp_path / "m.man"])
-    with pytest.raises(ConfigError, match=r"the model's replies\? Say --reply COLUMN; there are said \('a'\)"):
+    with pytest.raises(
+        ConfigError, match=r"replies, for .*import answers`\? Say --reply COLUMN; there are said \('a'\)"
+    ):
         read_answers([lines(tmp_path / "a.jsonl", [{"said": "a"}])])
     with pytest.raises(ConfigError, match="of several tools: uqlm, lmms-eval"):
         read_answers([*uqlm(tmp_path), *lmms_eval(tmp_path)])
@@ -363,7 +365,7 @@ def test_copies_are_refused_and_later_labels_are_said_to_be_lost(
         copy.unlink(missing_ok=True) if files[1] == copy else None
     later = lines(tmp_path / "b.jsonl", [{**rows[0], "label": 0}, {"id": "b", "response": "cat"}])
     told, _ = imported(tmp_path, [first, later], capsys)
-    assert (told["draws"], told["wrong"]) == (2, 2)
+    assert (told["draws"], told["hallucinated"]) == (2, 2)
     assert [note for note in told["notes"] if "1 labels" in note and "'a'" in note]
 
 
@@ -396,7 +398,7 @@ def test_labels_are_of_one_judge_and_a_loop_of_links_is_no_file(
     rows = [{"id": i, "response": of[0], "reference": TARGETS[i]} for i, of in ANSWERS.items()]
     whole, partly = lines(tmp_path / "a.jsonl", rows), lines(tmp_path / "b.jsonl", [{**rows[0], "label": 1}, rows[1]])
     counts = [imported(tmp_path, [file], capsys)[0] for file in (whole, partly)]
-    assert [(of["wrong"], of["right"], of["unlabelled"]) for of in counts] == [(1, 1, 0), (1, 0, 1)]
+    assert [(of["hallucinated"], of["supported"], of["unlabelled"]) for of in counts] == [(1, 1, 0), (1, 0, 1)]
     (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
     assert main(["import", "answers", str(tmp_path / "loop.jsonl")]) == 2
     told = capsys.readouterr().err
@@ -422,7 +424,7 @@ def test_the_command_writes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[
         "--json",
     ]
     told = json_of(capsys, call)
-    assert (told["documents"], told["draws"], told["right"], told["wrong"]) == (2, 4, 1, 1)
+    assert (told["documents"], told["draws"], told["supported"], told["hallucinated"]) == (2, 4, 1, 1)
     run = load_run(Path(told["file"]))
     assert (run.task, run.model, len(run.answer_sets)) == ("a", "m", 2)
     capsys.readouterr()

@@ -12,7 +12,6 @@ from making import asked_of
 from scripted_making import models_by
 
 from hedge_tasks.errors import DataError
-from hedge_tasks.making.gate.accept import accept
 from hedge_tasks.making.gate.attack import AttackedItem, attack, check_floors
 from hedge_tasks.making.gate.refuse import Written, refused, repeated
 from hedge_tasks.making.gate.twins import edited, reworded, wrong_twin
@@ -160,11 +159,6 @@ def test_only_what_most_call_contradicted_and_nobody_supported_is_wrong() -> Non
     assert of(CONTRADICTED, CONTRADICTED, UNDECIDED) == CONTRADICTED
     assert of(CONTRADICTED, CONTRADICTED, SUPPORTED) == SUPPORTED
     assert of(CONTRADICTED, UNDECIDED) == of(UNDECIDED) == of() == UNDECIDED
-
-
-def test_nothing_accepted_says_why() -> None:
-    with pytest.raises(DataError, match=r"nothing is accepted \(2 × too long, 1 × unfinished\)"):
-        accept(Made([], rejected={"too long": 2}, unfinished={"q": "late"}), lambda row: None, lambda rows: [])
 
 
 def test_twins_are_right_and_wrong_by_one_word() -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from at_border import at_border
-from guarded import PICTURE, PROMPT, policy
+from guarded import PICTURE, PROMPT, Model, policy
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer, AnswerSet, Refused
@@ -22,27 +19,6 @@ from hedge_tasks.guard.policy import Circumstances, save_policy
 from hedge_tasks.guard.seen import columns
 from hedge_tasks.guard.verdict import Cluster, clusters_of
 from hedge_tasks.sampling.plan import SamplingPlan
-from hedge_tasks.sampling.requests import DrawRequest
-
-
-class Model:
-    """Says "a", or with the probability of the question something else, by the seed of the draw."""
-
-    def __init__(self, refuse: bool = False) -> None:
-        self.task_dict: dict[str, Any] = {}
-        self.asked: list[DrawRequest] = []
-        self.refuse = refuse
-
-    answer_identity = "m"
-
-    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
-        self.asked += draws
-        for i, draw in enumerate(draws):
-            assert draw.images()[0].size == (8, 8)
-            other = random.Random(draw.draw.seed).random() < float(draw.request.question)
-            text = random.Random(draw.draw.seed + 1).choice("bcd") if other else "a"
-            answer = Refused("no") if self.refuse else Answer(text, -1.0, 1)
-            yield [(i, Answer("a", -0.1, 1) if draw.draw.condition == "baseline" and not self.refuse else answer)]
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.99])
@@ -74,18 +50,19 @@ def test_clusters_are_the_meanings_of_the_clean_draws() -> None:
 
 
 def test_nothing_unjudged_is_let_through() -> None:
-    class Silent(Model):
-        def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
-            yield [(i, Answer("a")) for i in range(len(draws))]
-
     with pytest.raises(DrawsFailed, match="msp has no score"):
-        Guard(policy(0.5, "msp"), Silent()).ask(PICTURE, "0.5")
+        Guard(policy(0.5, "msp"), Model(Answer("a"))).ask(PICTURE, "0.5")
     with pytest.raises(DrawsFailed):
-        Guard(policy(), Model(refuse=True)).ask(PICTURE, "0.5")
+        Guard(policy(), Model(Refused("no"))).ask(PICTURE, "0.5")
     with pytest.raises(ConfigError, match="no sampling settings"):
-        Guard(policy().replaced(circumstances=Circumstances(model="m", prompt=PROMPT)), Model())
+        Guard(policy().replaced(circumstances=Circumstances(model="m", pictured=True, prompt=PROMPT)), Model())
     with pytest.raises(ConfigError, match="no prompt"):
-        Guard(policy().replaced(circumstances=Circumstances(model="m", sampling=SamplingPlan().settings())), Model())
+        Guard(
+            policy().replaced(
+                circumstances=Circumstances(model="m", pictured=True, sampling=SamplingPlan().settings())
+            ),
+            Model(),
+        )
 
 
 def test_the_command_refuses_another_model_and_a_broken_picture(
@@ -95,9 +72,13 @@ def test_the_command_refuses_another_model_and_a_broken_picture(
     save_policy(policy(), file)
     arguments = ["ask", "is it?", "--policy", str(file), "--model_args", "model=x,base_url=http://127.0.0.1:9/v1"]
     assert main(arguments) == 2
-    assert "--image: the policy is about questions on a picture" in capsys.readouterr().err
+    assert "the policy is about questions on a picture" in capsys.readouterr().err
     PICTURE.save(picture)
     arguments += ["--image", str(picture)]
+    save_policy(policy().replaced(circumstances=policy().circumstances.replaced(pictured=False)), file)
+    assert main(arguments) == 2
+    assert "the policy is about questions without a picture" in capsys.readouterr().err
+    save_policy(policy(), file)
     assert main(arguments) == 2
     assert "the policy is about 'm', and this is 'x (hedge_openai)'" in capsys.readouterr().err
     picture.write_bytes(b"\x89PNG no picture")
@@ -108,19 +89,13 @@ def test_the_command_refuses_another_model_and_a_broken_picture(
 REFUSAL = "I'm sorry, but I cannot help with medical images."
 
 
-class Refuses(Model):
-    """Says, however it is asked, that it cannot."""
-
-    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
-        yield [(i, Answer(REFUSAL, -0.1, 1)) for i in range(len(draws))]
-
-
 @pytest.mark.parametrize("detector", ["radflag", "n_clusters"])
 def test_an_answer_that_declines_is_never_let_through(detector: str) -> None:
-    verdict = Guard(policy(0.99 if detector == "radflag" else 5.0, detector), Refuses()).ask(PICTURE, "0")
+    lenient = policy(0.99 if detector == "radflag" else 5.0, detector)
+    verdict = Guard(lenient, Model(Answer(REFUSAL, -0.1, 1))).ask(PICTURE, "0")
     assert (verdict.state, verdict.promised_risk) == ("rejected", None)
     assert "no answer (refusal)" in verdict.reason
-    assert Guard(policy(0.99 if detector == "radflag" else 5.0, detector), Model()).ask(PICTURE, "0").accepted
+    assert Guard(lenient, Model()).ask(PICTURE, "0").accepted
     same = AnswerSet("q", Answer(REFUSAL), (Answer(REFUSAL),) * 4)
     [value] = columns([same], Scorer.build("exact", "exact", {}), [detector])[detector].values
     assert np.isnan(value), "no threshold accepts it in calibration"

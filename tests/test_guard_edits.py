@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from guarded import PICTURE, policy
+from guarded import PICTURE, Model, policy
+from hostile import attempt
 from test_guard import POLICY
-from test_guard_ask import Model
+from test_run_settings import places
 
 from hedge_tasks.data.answers import Answer
-from hedge_tasks.errors import HedgeError
 from hedge_tasks.guard import Guard
-from hedge_tasks.guard.policy import digest_of, load_policy, save_policy
+from hedge_tasks.guard.policy import Policy, digest_of, load_policy, save_policy
 from hedge_tasks.llm.secrets import Redactor
 from hedge_tasks.runs.trust import Untrusted
 from hedge_tasks.sampling.hook import without_keys
-from hedge_tasks.sampling.requests import DrawRequest
 
 Edit = Callable[[dict[str, Any]], None]
 
@@ -38,22 +37,6 @@ def put(path: str, value: Any) -> Edit:
     return edit
 
 
-EDITS: list[Edit] = [
-    put("threshold", math.nan),
-    put("detector", ""),
-    put("promise.risk", 0),
-    put("promise.confidence", 1),
-    put("promise.n_detectors", 0),
-    put("circumstances.model", None),
-    put("circumstances.endpoint", "http://elsewhere"),
-    put("calibration.coverage", {"labelled": -1}),
-    put("calibration.weighting", "none"),
-    put("clustering", "exact"),
-    put("clustering.backend", "os:system"),
-    put("surprise", 1),
-]
-
-
 def written(folder: Path, edit: Edit) -> Path:
     """The test run's policy with an edit, and the digest that a forger would put there."""
     path = folder / "policy.json"
@@ -65,11 +48,22 @@ def written(folder: Path, edit: Edit) -> Path:
     return path
 
 
-@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
-def test_an_edited_policy_is_refused(tmp_path: Path, edit: Edit) -> None:
-    with pytest.raises(HedgeError, match=r"policy\.json|backend") as refused:
-        load_policy(written(tmp_path, edit))
-    assert "\n" not in str(refused.value)
+ODD = (None, True, -1, 0, 1, 2.5, math.nan, "", "os:system", [], [1], {}, {"surprise": 1})
+PLACES = [".".join(place) for place in places(POLICY.model_dump(mode="json"))]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_edited_policy_is_refused_in_one_line_or_is_what_it_was_edited_to(tmp_path: Path, place: str) -> None:
+    for value in ODD:
+        path = written(tmp_path, put(place, value))
+        loaded, error = attempt(lambda path=path: load_policy(path))
+        assert error.count(str(path)) == (loaded is None), value
+        assert "\n" not in error
+        if loaded is not None:
+            edited = {name: part for name, part in json.loads(path.read_text()).items() if name in Policy.model_fields}
+            assert Policy.read(edited) == loaded
+            is_same = [getattr(loaded, name) == getattr(POLICY, name) for name in Policy.model_fields]
+            assert is_same.count(False) <= 1
 
 
 @pytest.mark.parametrize(
@@ -109,10 +103,6 @@ def test_a_key_in_an_answer_is_taken_out(secret: str) -> None:
 
 
 def test_a_guard_hands_on_no_key() -> None:
-    class Leaks(Model):
-        def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Any]]]:
-            yield [(i, Answer(f"it is {SECRETS[0]}")) for i, _ in enumerate(draws)]
-
-    verdict = Guard(policy(), Leaks()).ask(PICTURE, "0.0")
+    verdict = Guard(policy(), Model(Answer(f"it is {SECRETS[0]}"))).ask(PICTURE, "0.0")
     assert SECRETS[0] not in json.dumps(verdict.to_dict())
     assert verdict.answer == "it is [secret]"

@@ -13,12 +13,11 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from at_border import at_border
-from guarded import PICTURE, SERVED, chat_body, get, of_server, policy, post, proxied, reply
+from guarded import PICTURE, SERVED, Model, chat_body, get, of_server, policy, post, proxied, reply
 from openai_server import serve
-from test_guard_ask import Model
 
 from hedge_tasks.guard import Guard
-from hedge_tasks.guard.monitoring import LEVEL, Monitor
+from hedge_tasks.guard.monitoring import Monitor
 from hedge_tasks.statistics.betting import _PARTS, MeanTest
 
 
@@ -152,4 +151,3 @@ def test_audits_come_in_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
                 break
         assert found["status"] == "stopped"
         assert post(url, chat_body("0.0"))[1]["hedge"]["accepted"] is False
-    assert LEVEL == 0.01

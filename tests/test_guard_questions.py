@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from guarded import PICTURE, SERVED, of_server, policy, reply
+from guarded import PICTURE, SERVED, Model, of_server, policy, reply
 from openai_server import Response, Script, completion, error, serve, texts_of
-from test_guard_ask import Model
 
 import hedge_tasks.guard
 from hedge_tasks.errors import ConfigError, DataError, DrawsFailed
@@ -41,10 +39,12 @@ def test_a_policy_s_file_and_an_address_are_enough(server: str, tmp_path: Path) 
         assert [c.baseline for c in verdict.clusters] == [True, *[False] * (len(verdict.clusters) - 1)]
         assert sum(c.share for c in verdict.clusters) == pytest.approx(1)
         assert verdict.reason == f"radflag is {1 - verdict.clusters[0].share:.4g}, above 0.3"
-        fine = guard.ask(None, "0.0")
+        fine = guard.ask(scan, "0.0")
         assert (fine.accepted, fine.promised_risk) == (True, guard.policy.promise.risk)
         with pytest.raises(DataError, match=r"nowhere\.png"):
             guard.ask(tmp_path / "nowhere.png", "0.0")
+        with pytest.raises(DataError, match="on a picture"):
+            guard.ask(None, "0.0")
     assert hedge_tasks.guard.Guard is Guard
     with pytest.raises(AttributeError):
         hedge_tasks.guard.Gard  # noqa: B018
@@ -67,15 +67,11 @@ def test_time_that_is_over_is_undecided_with_what_is_known() -> None:
         return Response(completion("a"), pause=60 if body["temperature"] > 0.5 else 0)
 
     with serve(slow_draws) as url, Guard.load(of_server(policy()), endpoint=url, within=4) as guard:
-        for verdict in (guard.ask(PICTURE, "0"), asyncio.run(guard.ask_async(PICTURE, "0"))):
-            assert (verdict.state, verdict.accepted, verdict.promised_risk, verdict.score) == (
-                "undecided",
-                False,
-                None,
-                None,
-            )
-            assert (verdict.answer, verdict.draws, verdict.clusters) == ("a", 0, ())
-            assert verdict.words == "undecided, so not safe to use"
+        verdict = guard.ask(PICTURE, "0")
+        assert (verdict.state, verdict.accepted) == ("undecided", False)
+        assert (verdict.promised_risk, verdict.score) == (None, None)
+        assert (verdict.answer, verdict.draws, verdict.clusters) == ("a", 0, ())
+        assert verdict.words == "undecided, so not safe to use"
     never = Script(Response(completion("a"), pause=20))
     with serve(never) as url, Guard.load(of_server(policy()), endpoint=url, within=0.3) as guard:
         assert guard.ask(PICTURE, "0").answer is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from requested import PICTURE, instances, request
+from requested import PICTURE, FakeModel, instances, request
 
 from hedge_tasks.errors import ConfigError, DrawsFailed
 from hedge_tasks.sampling import Answer, AnswerSet, SamplingPlan
@@ -43,21 +43,6 @@ class ForeignModel:
         if self.is_simple:
             return instance.args[2](document)
         return [part["url"] for m in instance.args[1](document) for part in m["content"] if part["type"] == "image"]
-
-
-class OwnModel(ForeignModel):
-    """One of our adapters; the calls numbered in `failing` come to nothing."""
-
-    answer_identity = "own"
-    failing: frozenset[int] = frozenset()
-
-    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer | str]]]:
-        for i in reversed(range(len(draws))):
-            self.seen.append(draws[i])
-            if len(self.seen) in self.failing:
-                yield [(i, f"call {len(self.seen)}: no answer within 9 s")]
-            else:
-                yield [(i, Answer(f"{draws[i].draw.condition} {draws[i].draw.index}", -0.5, 2))]
 
 
 def requests(
@@ -94,12 +79,15 @@ def test_a_foreign_model_gets_ordinary_requests(is_simple: bool, coldest: float)
 
 
 def test_failed_draws_of_own_adapters_are_asked_again_and_never_answers(tmp_path: Path) -> None:
-    model = OwnModel(is_simple=False)
-    model.failing = frozenset({2, 5, 6})
+    def answer(draw: DrawRequest) -> Answer | str:
+        failed = len(model.asked) in (2, 5, 6)
+        return "no answer within 9 s" if failed else Answer(f"{draw.draw.condition} {draw.draw.index}", -0.5, 2)
+
+    model = FakeModel(answer)
     [line] = generate_samples(model, requests(store=tmp_path))
     found = AnswerSet.from_json(line)
     assert (found.texts, found.has_logprobs) == (["baseline 0", "clean 0", "clean 1", "noisy 0", "noisy 1"], True)
-    assert len(model.seen) == 5 + 2 + 1
+    assert len(model.asked) == 5 + 2 + 1
 
 
 def test_failed_draws_are_asked_again() -> None:

@@ -10,21 +10,17 @@ from typing import Any
 
 import pytest
 from hostile import attempt
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from printed import json_of
 
 from hedge_tasks.cli import main
-from hedge_tasks.clustering import cluster_by_exact
 from hedge_tasks.data.answer_files import read_answers
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import seal, unseal
 from hedge_tasks.io.outside import DEEPEST, MOST_DIGITS, clean, number, parse_json
 from hedge_tasks.judging.label_files import by_id, label_rows
-from hedge_tasks.runs.run_files import Run, load_run, save_run
 from hedge_tasks.sampling import Answer, AnswerSet
-from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))  # lone surrogates included
 json_values = st.recursive(
@@ -47,7 +43,7 @@ def is_sound(value: Any) -> bool:
 # --- the door ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@settings(max_examples=40)
 @given(json_values, st.booleans())
 def test_what_passes_the_door_is_sound_and_otherwise_what_was_sent(value: Any, ensure_ascii: bool) -> None:
     text = json.dumps(value, ensure_ascii=ensure_ascii)
@@ -92,19 +88,6 @@ def test_the_deepest_value_that_is_allowed_passes() -> None:
     assert parse_json('"' + "[" * 1000 + '"', "x") == "[" * 1000
 
 
-def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "x.jsonl"
-    file.write_bytes(b"{}\n" + b'{"a": "' + b"x" * 100 + b'"}\n')
-    monkeypatch.setattr(outside, "LONGEST_LINE", 50)
-    with pytest.raises(DataError, match=r"x.jsonl:2: a line of more than"):
-        list(outside.read_raw_lines(file))
-    monkeypatch.setattr(outside, "LARGEST_FILE", 2)
-    with pytest.raises(DataError, match=r"x.jsonl: larger than"):
-        list(outside.read_raw_lines(file))
-    with pytest.raises(DataError, match=r"x.jsonl: larger than"):
-        outside.read_text(file, largest=10)
-
-
 @given(any_text)
 def test_clean_texts_can_be_written_and_change_nothing_else(text: str) -> None:
     cleaned = clean(text)
@@ -120,7 +103,7 @@ def test_a_number_is_a_finite_number(value: object) -> None:
         number(value, "x")
 
 
-@pytest.mark.slow
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(min_size=1), json_values, min_size=1, max_size=3), st.data())
 def test_a_sealed_line_is_json_and_no_bit_of_it_changes_unseen(record: dict[str, Any], data: st.DataObject) -> None:
     line = seal(record)
@@ -143,23 +126,6 @@ def test_an_answer_never_holds_what_no_file_can(text: str, question: str) -> Non
     line = answer_set.to_json()
     line.encode()
     assert AnswerSet.from_json(line) == answer_set
-
-
-def test_a_lone_surrogate_does_not_block_a_run(tmp_path: Path) -> None:
-    """`"left \\ud83d"` was stored, and every repetition failed on it."""
-    reply = json.loads('"left \\ud83d"')
-    with AnswerStore(tmp_path / "store") as store:
-        store.put([FinishedDraw("k", Answer(reply), "q", "clean", 0)])
-        assert store["k"].text == "left \ufffd"
-    # A store of another writer, which did not clean it.
-    [file] = (tmp_path / "store").iterdir()
-    file.write_bytes(seal({"key": "k", "answer": {"text": reply}}))
-    assert b"\\ud83d" in file.read_bytes()
-    stored = AnswerStore(tmp_path / "store")["k"]
-    assert stored == Answer("left \ufffd")
-    assert cluster_by_exact([stored.text, "left \ufffd", "right"]) == [0, 0, 1]
-    run = Run("t", "m", (AnswerSet("q", stored, (stored,)),))
-    assert load_run(save_run(run, tmp_path)).answer_sets == run.answer_sets
 
 
 LINE = {"id": "q1", "baseline": {"text": "a"}, "clean": [{"text": "a"}, {"text": "b"}], "label": 1}
@@ -218,7 +184,7 @@ def test_plain_answers_have_their_baseline_first_or_named(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id,txt\n1,a\n", r"the model's replies\? Say --reply COLUMN; there are id \('1'\), txt"),
+        ("id,txt\n1,a\n", r"import answers`\? Say --reply COLUMN; there are id \('1'\), txt"),
         ("id,response\n,a\n", "x.csv:2: id: expected a text"),
         ("id,response,label\n1,a,0.5\n", "label is '0.5'; expected 1"),
         ("id,id\n1,a\n", "names a column twice"),
@@ -255,17 +221,6 @@ def test_a_label_that_is_nan_is_refused_with_its_row(tmp_path: Path) -> None:
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
-
-MANY_DIGITS = "1" * 400
-
-
-def test_a_number_of_400_digits_is_one_line_with_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = json.dumps({**LINE, "baseline": {"text": "a", "mean_logprob": -1}}).replace("-1", f"-{MANY_DIGITS}")
-    file = written(tmp_path, line)
-    assert main(["score", str(file), "--clustering", "exact"]) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert f"{file}:1: not valid JSON (a number of 401 digits" in error
 
 
 def test_a_huge_number_in_memory_is_no_log_probability() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from hedge_tasks.sampling.prompts import load_prompt
 from hedge_tasks.sampling.store import AnswerStore
 
 RUN = finished_run(4, samples=2)
-CASES = 200
+CASES = 40
 """Of each reader."""
 
 EXACT_BACKEND = build_backend("exact")
@@ -153,7 +154,6 @@ READERS: dict[str, tuple[str, Callable[[random.Random], bytes], Callable[[Path],
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 def test_a_reader_reads_or_refuses(tmp_path: Path, reader: str) -> None:
     name, content, read = READERS[reader]
@@ -165,7 +165,6 @@ def test_a_reader_reads_or_refuses(tmp_path: Path, reader: str) -> None:
         assert len(error) < 20_000
 
 
-@pytest.mark.slow
 def test_a_file_that_is_read_holds_what_was_written(tmp_path: Path) -> None:
     """Whatever single byte of a sealed file changes, it is refused, or says what it said before."""
     dice = random.Random(0)
@@ -176,32 +175,20 @@ def test_a_file_that_is_read_holds_what_was_written(tmp_path: Path) -> None:
     store = tmp_path / "store" / "answers-1.jsonl"
     store.parent.mkdir()
     records = b"".join(seal(record) for record in RECORDS)
-    for _ in range(150):
+    for _ in range(80):
         path.write_bytes(mangled(content, dice))
         run, _ = attempt(partial(read_run, path))
-        assert run is None or run.answer_sets == good.answer_sets
+        assert run is None or replace(run, path=None) == good
         store.write_bytes(mangled(records, dice))
         kept = AnswerStore(store.parent)
         assert [kept[key].to_dict() for key in kept] in ([], [RECORDS[2]["answer"]])
 
 
-@pytest.mark.slow
 def test_replies_of_judges_are_read_or_unreadable() -> None:
     prompt = load_judge_prompt("hedge")
-    pieces = [
-        "supported",
-        "hallucinated",
-        '{"verdict": "supported"}',
-        "false",
-        ":",
-        "not",
-        "\n",
-        "```",
-        "<think>",
-        "\ud83d",
-    ]
-    pieces += ["verdict", "is", "{" * 300, '"', "nothing", "</think>", "[", "1" * 5000, "\x00", "no"]
-    for case in range(300):
+    pieces = ["supported", "hallucinated", '{"verdict": "supported"}', "false", ":", "not", "\n", "```", "<think>"]
+    pieces += ["\ud83d", "verdict", "is", "{" * 300, '"', "nothing", "</think>", "[", "1" * 5000, "\x00", "no"]
+    for case in range(100):
         dice = random.Random(case)
         text = " ".join(dice.choices(pieces, k=dice.randrange(8)))
         outcome, _ = prompt.outcome_in(text)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_runs import EXACT, finished_run, run_text
-from hostile import attempt
+from finished_runs import EXACT, finished_run
 
 from hedge_tasks.cli import main
 from hedge_tasks.detectors.scorer import Scorer
@@ -20,7 +18,6 @@ from hedge_tasks.runs.run_files import Run, load_run, read_run, save_run
 from hedge_tasks.runs.scorers import scorers_of
 from hedge_tasks.runs.trust import Untrusted
 
-FLIPS = 100
 RUN = finished_run(12)
 
 
@@ -42,30 +39,6 @@ def flipped(content: bytes, bit: int) -> bytes:
 
 
 # --- integrity --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_no_flipped_bit_of_a_run_file_goes_unnoticed(tmp_path: Path) -> None:
-    path = saved(tmp_path)
-    content, dice = path.read_bytes(), random.Random(0)
-    silent = []
-    for bit in dice.sample(range(8 * len(content)), FLIPS):
-        path.write_bytes(flipped(content, bit))
-        _, error = attempt(lambda: read_run(path))
-        if "the run file is damaged" not in error:
-            silent.append(bit)
-    assert silent == []
-
-
-def test_no_cut_of_a_run_file_goes_unnoticed(tmp_path: Path) -> None:
-    """Cut at a line end, 17 of 17 loaded as if they were whole."""
-    path = saved(tmp_path)
-    content = path.read_bytes()
-    ends = [i + 1 for i, byte in enumerate(content) if byte == ord("\n")]
-    for end in [*ends[:-1], *random.Random(0).sample(range(1, len(content)), 50)]:
-        path.write_bytes(content[:end])
-        with pytest.raises(DataError, match="the run file is damaged"):
-            load_run(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -97,60 +70,6 @@ def test_a_damaged_run_is_not_replaced_by_its_store(tmp_path: Path, capsys: pyte
     assert (code, "damaged" in error, "no answer store" in error) == (2, True, False)
 
 
-# --- made-up runs -----------------------------------------------------------------------------------------------------
-
-
-def made_up(folder: Path, settings: Any, verdict: Any = None, **header: Any) -> Path:
-    """A run whose checksums are right and whose contents are not."""
-    row = {**RUN.answer_sets[0].to_dict(), "verdict": verdict}
-    about = {"hedge_run": 2, "task": "t", "model": "m", "created": "", "settings": settings, "documents": 1, **header}
-    path = folder / "run-20260102-t.jsonl"
-    path.write_text(run_text(about, [row]), "utf-8")
-    return path
-
-
-SETTINGS = [
-    ({"filters": [1]}, r":1: settings.filters: expected an object, got list"),
-    ({"filters": {"a": {"backend": "exact", "with_question": False, "alpha": "x"}}}, "filters.a.alpha: expected a nu"),
-    ({"filters": {"a": {"backend": ["exact"]}}}, "filters.a.backend: expected a text"),
-    ({"documents": {"images": [1]}}, "documents.images[0]: expected a text"),
-    ({"documents": {"judge": "rule"}}, "documents.judge: expected an object"),
-    ({"sampling": 1}, "settings.sampling: expected an object"),
-    ({"outcome": ["x"]}, "settings.outcome: expected an object"),
-    (5, "settings: expected an object, got 5"),
-]
-COMMANDS = ("rescore", "report", "detectors --sweep n", "paper hedge")
-
-
-@pytest.mark.parametrize(("settings", "message"), SETTINGS)
-def test_made_up_settings_are_one_line_with_their_place(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: Any, message: str
-) -> None:
-    path = made_up(tmp_path, settings)
-    assert main(["rescore", str(path)]) == 2
-    error = capsys.readouterr().err
-    assert (error.count("\n"), f"{path}:1" in error, message.removeprefix(r":1: ") in error) == (1, True, True)
-
-
-@pytest.mark.parametrize("verdict", [5, ["x"], {"reason": 5}, {"judge": {}}, {"objects": 1}])
-def test_made_up_verdicts_are_refused(tmp_path: Path, verdict: Any) -> None:
-    with pytest.raises(DataError, match=r":2: verdict"):
-        read_run(made_up(tmp_path, {}, verdict))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
-def test_no_command_ends_in_a_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    code = main([*command.split(), str(made_up(tmp_path, {"filters": [1]}))])
-    error = capsys.readouterr().err
-    assert code in (0, 1, 2)
-    assert "unexpected" not in error
-    assert "Traceback" not in error
-
-
 # --- what is left -----------------------------------------------------------------------------------------------------
 
 
@@ -172,8 +91,6 @@ def test_no_error_shows_a_secret_of_the_environment(
 
 
 # --- what a file may make us load -------------------------------------------------------------------------------------
-
-STRANGE = {"strange": {"with_question": False, "backend": "nli", "model": "stranger/model", "alpha": 1.0}}
 
 
 @pytest.mark.slow
@@ -198,26 +115,6 @@ def test_a_strangers_model_is_not_loaded(
         assert main([command, str(path)]) == 2
         assert "unexpected" not in capsys.readouterr().err
     assert "strange" in scorers_of(load_run(path, trust=True))
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"backend": "nli", "model": "microsoft/deberta-v2-xlarge-mnli", "revision": None},
-        {"backend": "nli", "model": "package://hedge_tasks.models.tiny/nli"},
-        {"backend": "embed", "model": "sentence-transformers/all-MiniLM-L6-v2", "threshold": 0.9},
-        {"backend": "exact"},
-    ],
-)
-def test_models_of_installed_tasks_and_packages_are_loaded(tmp_path: Path, settings: dict[str, Any]) -> None:
-    run = replace(RUN, settings={"filters": {"own": {"with_question": False, "alpha": 1.0, **settings}}})
-    assert "own" in scorers_of(load_run(saved(tmp_path, run)))
-
-
-def test_a_model_of_the_environment_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = saved(tmp_path, replace(RUN, settings={"filters": STRANGE}))
-    monkeypatch.setenv("HEDGE_MODELS", "nli=stranger/model")
-    assert "strange" in scorers_of(load_run(path))
 
 
 @pytest.mark.parametrize("option", [{"device": "cuda:9"}, {"cache": False}, {"batch_size": 1}])

@@ -12,7 +12,8 @@ import pytest
 from datasets import Dataset, Features, Value
 from datasets import Image as ImageFeature
 from PIL import Image
-from requested import instances, request
+from requested import FakeModel, instances, request
+from test_hook import ForeignModel
 
 from hedge_tasks.data.pictures import TOO_LARGE, UNREADABLE, image_file_fault
 from hedge_tasks.data.splits import contents_of
@@ -97,27 +98,6 @@ def asked_of(dataset: Dataset, folder: Path | None = None, **settings: Any) -> l
     return instances(request(i, plan=plan, model="m", store=folder) for i in range(len(dataset)))
 
 
-class Looking:
-    """A model that looks at every picture and says how large it is, as one of our adapters or a foreign one."""
-
-    rank, is_simple = 0, True
-
-    def __init__(self, dataset: Dataset, *, ours: bool) -> None:
-        self.task_dict = {"task": {"test": dataset}}
-        if ours:
-            self.generate_draws, self.answer_identity = self._draws, "looking"
-
-    def _draws(self, draws: Any) -> Any:
-        from hedge_tasks.sampling.prefetch import prefetch_messages
-
-        for i, _ in enumerate(prefetch_messages(draws)):
-            yield [(i, Answer(f"seen {i}", -0.5, 2))]
-
-    def generate_until(self, instances: Any) -> list[str]:
-        rows = self.task_dict["task"]["test"]
-        return [f"seen {len(instance.args[2](rows[instance.args[3]]))} {i}" for i, instance in enumerate(instances)]
-
-
 @pytest.mark.parametrize("ours", [True, False], ids=["our adapter", "a foreign adapter"])
 @pytest.mark.parametrize("bad", [0, 2], ids=["the probed document", "a later document"])
 def test_a_document_with_an_unreadable_picture_is_left_out_with_the_reason(
@@ -129,7 +109,9 @@ def test_a_document_with_an_unreadable_picture_is_left_out_with_the_reason(
     files = [png()] * 4
     files[bad] = jpeg()[:3000]
     dataset = pictures(*files)
-    model = Looking(dataset, ours=ours)
+    foreign = ForeignModel(is_simple=True, reply=lambda instance, _: f"seen {len(foreign.images(instance))}")
+    foreign.task_dict = {"task": {"test": dataset}}
+    model = FakeModel(lambda draw: Answer("seen", -0.5, 2), {"task": {"test": dataset}}) if ours else foreign
     read = [read_response(line) for line in generate_samples(model, asked_of(dataset, tmp_path, max_failed=1))]
     failed = read.pop(bad)
     assert isinstance(failed, FailedDocument)

@@ -14,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.perturb import Wording, build_noise, induction_words
 from hedge_tasks.perturb.induction import PREFIXES, PRESETS
 from hedge_tasks.perturb.induction_image import corrupt
-from hedge_tasks.suites.shale.items import NOISY_SCENARIOS, options_of
+from hedge_tasks.suites.shale.items import options_of
 
 TINY = "package://hedge_tasks.models.tiny/vlm"
 ASKED = Wording("Which one? (A) red (B) a boat (C) left", distractor="a boat", answer="(A) red")
@@ -56,10 +55,6 @@ def _fake_embeddings(monkeypatch: pytest.MonkeyPatch) -> Any:
 # --- all scenarios ----------------------------------------------------------------------------------------------------
 
 
-def test_every_scenario_of_the_paper_is_a_preset() -> None:
-    assert set(PRESETS) == {f"shale_{name}" for name in NOISY_SCENARIOS}
-
-
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 @pytest.mark.usefixtures("_fake_embeddings")
 def test_a_seed_decides_and_the_size_is_kept(preset: str) -> None:
@@ -86,24 +81,6 @@ def test_a_seed_decides_and_the_size_is_kept(preset: str) -> None:
 def test_pictures_of_any_size_keep_it(width: int, height: int, seed: int, kind: str) -> None:
     [image] = build_noise(f"shale_{kind}").perturb_images([picture(width, height)], ASKED, seed=seed)
     assert image.size == (width, height)
-
-
-@pytest.mark.parametrize(
-    ("config", "complaint"),
-    [
-        ({"kind": "induction", "image": "crb"}, "did you mean 'crp'"),
-        ({"kind": "induction", "name": "shale_crp", "blur": [3, 2]}, "blur must be"),
-        ({"kind": "induction", "name": "shale_crp", "salt_pepper": [0, 1.5]}, "between 0 and 1"),
-        ({"kind": "induction", "name": "shale_crp", "jpeg": [True, 3]}, "jpeg must be"),
-        ({"kind": "induction", "name": "shale_adv", "steps": 0}, "steps: expected"),
-        ({"kind": "induction", "name": "shale_pfx", "prefixes": ["I think so."]}, "needs {distractor} once"),
-        ({"kind": "induction", "name": "shale_sty", "pipeline": "filters"}, "pipeline must be"),
-        ({"kind": "induction", "name": "shale_crp", "version": 0}, "made by version 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(config: Any, complaint: str) -> None:
-    with pytest.raises(ConfigError, match=complaint):
-        build_noise(config)
 
 
 # --- CRP --------------------------------------------------------------------------------------------------------------

@@ -184,7 +184,7 @@ def test_rows_that_cannot_be_used_are_named(fails: Callable[..., str]) -> None:
     assert (
         "row 3: no picture; row 4: 'bilder/é 3.png': an unreadable image; row 5: no answer; row 6: no question" in told
     )
-    assert told.endswith("Mend them, or leave these rows out with --drop")
+    assert told.endswith("Mend them; where others stay, --drop leaves such rows out")
     columns["answer"] = [""] * 6
     pd.DataFrame(columns).to_csv("t.csv", index=False)
     assert "6 of 6 rows cannot be used" in fails("mine", "t.csv", "--drop")

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_hook import OwnModel, requests
+from requested import FakeModel
+from test_hook import requests
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.inside import ARRAYS, HEADS, LOGITS, PARTS, PLACES, SENTENCE_PLACES
@@ -195,7 +196,7 @@ def test_arrays_come_back_and_damaged_ones_do_not(tmp_path: Path) -> None:
         assert store.get("b") == {}
 
 
-class Looked(OwnModel):
+class Looked(FakeModel):
     """Arrays that say whose they are: the number of characters of the text."""
 
     looks = 0
@@ -207,7 +208,7 @@ class Looked(OwnModel):
 
 
 def test_all_parts_of_a_document_stand_together_and_are_looked_at_once(tmp_path: Path) -> None:
-    model = Looked(is_simple=False)
+    model = Looked(lambda draw: Answer(f"{draw.draw.condition} {draw.draw.index}", -0.5, 2))
     for _ in range(2):
         lines = generate_samples(model, requests(2, tmp_path, inside="all"))
         assert model.looks == 1 + 2  # all baseline answers, the draws of each

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from test_judging_replies import spoiled
 
 from hedge_tasks.cli import main
 from hedge_tasks.errors import ConfigError, DataError
@@ -110,40 +111,29 @@ def test_no_picture_stands_on_both_sides() -> None:
         split(examples[:1], 0.5)
 
 
-def test_an_unknown_key_of_the_recipe_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="did you mean 'num_train_epochs'"):
-        read_recipe(None, {"num_train_epoch": 3})
+def test_a_recipe_is_a_file_and_what_is_said_beside_it(tmp_path: Path) -> None:
     file = tmp_path / "recipe.yaml"
     file.write_text("num_train_epochs: 1\n")
     read = read_recipe(file, {"r": 2})
     assert (read["num_train_epochs"], read["r"], read["lora_alpha"]) == (1, 2, 32)
     assert read_recipe(None, {"learning_rate": "2e-5"})["learning_rate"] == 2e-5
-    for wrong in ({"learning_rate": "fast"}, {"max_steps": 5}):
-        with pytest.raises(ConfigError, match=next(iter(wrong))):
-            read_recipe(None, wrong)
 
 
 # --- with a tiny model ------------------------------------------------------------------------------------------------
 
-SHORT = {
-    "name": "short",
-    "version": 1,
-    "images": "required",
-    "answer_field": "verdict",
-    "system": ["right or wrong?"],
-    "fields": [
-        {"case": "question", "name": "question", "required": True},
-        {"case": "answer", "name": "answer", "required": False},
-    ],
-    "examples": [],
-    "again": "again",
-    "schema": {
+SHORT = spoiled(
+    name="short",
+    images="required",
+    system=["right or wrong?"],
+    fields=[{"case": part, "name": part, "required": part == "question"} for part in ("question", "answer")],
+    examples=[],
+    schema={
         "type": "object",
-        "properties": {"verdict": {"type": "string", "enum": ["supported", "hallucinated"]}},
+        "properties": {"verdict": {"enum": ["supported", "hallucinated"]}},
         "required": ["verdict"],
     },
-    "values": [{"key": "supported", "label": 0}, {"key": "hallucinated", "label": 1}],
-}
+    values=[{"key": "supported", "label": 0}, {"key": "hallucinated", "label": 1}],
+)
 
 
 @pytest.fixture(scope="module")
@@ -156,17 +146,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         colour = ("red", "blue")[number % 2]
         Image.new("RGB", (64, 64), colour).resize((64, 64)).save(folder / "pictures" / f"{number}.png")
         said = ("red", "blue")[number // 2 % 2]
-        rows.append(
-            {
-                "image": f"{number}.png",
-                "question": "colour?",
-                "answer": said,
-                "reference": colour,
-                "label": int(said != colour),
-            }
-        )
+        about = {"image": f"{number}.png", "question": "colour?", "answer": said, "reference": colour}
+        rows.append({**about, "label": int(said != colour)})
     (folder / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "short.json").write_text(json.dumps(SHORT))
+    (folder / "short.json").write_text(SHORT)
     options = ["--prompt", str(folder / "short.json"), "--images", str(folder / "pictures"), "--hold-out", "0.3"]
     options += ["--floor", "1"]  # of colours in a word, what equals the reference is right
     vqa = ["--vqa", str(folder / "labels.jsonl")]
@@ -206,15 +189,8 @@ def base(made: Path) -> Path:
 def train(
     made: Path, base: Path, capsys: pytest.CaptureFixture[str], *more: str, out: str = "out", steps: int = 30
 ) -> dict[str, Any]:
-    recipe = {
-        "learning_rate": 0.01,
-        "lora_dropout": 0,
-        "gradient_accumulation_steps": 1,
-        "per_device_train_batch_size": 16,
-        "num_train_epochs": 100,
-        "save_steps": 10,
-    }
-    changes = ",".join([*(f"{key}={value}" for key, value in recipe.items()), *more])
+    recipe = "learning_rate=0.01,lora_dropout=0,gradient_accumulation_steps=1,per_device_train_batch_size=16"
+    changes = ",".join([recipe, "num_train_epochs=100,save_steps=10", *more])
     command = ["judge", "train", str(made / "sft"), "--base", str(base), "--out", str(made / out), "--json"]
     assert main([*command, "--max-steps", str(steps), "--set", changes]) == 0
     said = capsys.readouterr().out
@@ -290,16 +266,8 @@ def test_a_part_of_the_model_is_trained_and_the_rest_is_as_it_was(
 
 def test_kinds_of_conversations_and_the_papers_recipe_are_known() -> None:
     assert kinds_of(None) == {"task", "benchmark", "instruction"}
-    assert [kind_of(origin) for origin in ("task", "benchmark", "judged", "twin")] == [
-        "task",
-        "benchmark",
-        "instruction",
-        "instruction",
-    ]
-    with pytest.raises(ConfigError, match="did you mean 'task'"):
-        kinds_of("tasks")
-    with pytest.raises(ConfigError, match="part to train"):
-        read_recipe(None, {"trained": "conector"})
+    kinds = {"task": "task", "benchmark": "benchmark", "judged": "instruction", "twin": "instruction"}
+    assert {origin: kind_of(origin) for origin in kinds} == kinds
     paper = read_recipe(Path("paper"))
     assert (paper["trained"], paper["learning_rate"], paper["num_train_epochs"]) == ("language_model", 2e-5, 2)
 

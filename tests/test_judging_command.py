@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import scipy.stats
+from finished_runs import EXACT
 from openai_server import serve, texts_of
 from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix, recall_score, roc_auc_score
 
@@ -42,10 +43,7 @@ def answer_set(number: int, label: int | None = None) -> AnswerSet:
 def finished(folder: Path, count: int = 30, label: int | None = None) -> Run:
     sets = tuple(answer_set(i, label) for i in range(count))
     verdicts = {a.id: {"label": label, "reason": "", "description": f"image {a.id}"} for a in sets}
-    settings = {
-        "documents": {"question": "question", "judge": {"judge": "old"}},
-        "filters": {"exact": {"backend": "exact", "with_question": False, "alpha": 1.0}},
-    }
+    settings = {"documents": {"question": "question", "judge": {"judge": "old"}}, "filters": EXACT}
     run = Run("hedge_sides", "a model", sets, verdicts, settings, now())
     return replace(run, path=save_run(run, folder / FOLDER))
 

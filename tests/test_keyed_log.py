@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedge_tasks.errors import DataError, HedgeError
@@ -77,7 +77,7 @@ writers = st.lists(st.tuples(several, st.sampled_from(["closed", "killed", "no d
 """What each writes, and what becomes of it; a number: of bytes that a cut takes with it."""
 
 
-@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
 @given(writers, st.booleans())
 def test_the_first_value_that_says_something_stands_whatever_becomes_of_the_writers(
     writers: list[Any], is_remote: bool

@@ -7,12 +7,10 @@ import random
 from collections import Counter
 from typing import Any
 
-import pytest
 from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.suites.kvasirvqa_x1 import documents as kvasir
 
 KINDS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=60)
@@ -62,17 +60,3 @@ def test_another_seed_chooses_other_questions_in_the_same_shares() -> None:
     one, other = (kvasir.representative(kinds, keys(400), 100, seed) for seed in (0, 1))
     assert one != other
     assert Counter(kinds[i] for i in one) == Counter(kinds[i] for i in other)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sizes": 3}, "unknown option of KvasirVQA-x1 under 'dataset_kwargs' 'sizes', did you mean 'size'"),
-        ({"size": 0}, "size: expected an integer of at least 1, got 0"),
-        ({"size": "500"}, "size: expected an integer of at least 1, got '500'"),
-        ({"seed": True}, "seed: expected an integer of at least 0, got True"),
-    ],
-)
-def test_wrong_options_are_named(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        kvasir.process_docs(rows(["a"]), **options)

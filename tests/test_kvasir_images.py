@@ -67,6 +67,11 @@ def test_file_names_and_addresses_mean_the_local_copy(local: Path, hub: list) ->
     assert dataset[2]["image"].getpixel((0, 0)) == (2, 0, 0)
     keys = splits.contents_of(dataset, [], ["image"]).image_keys
     assert keys[0] == keys[1] == keys[3] != keys[2], "one image has one group"
+    missing = splits.fetch_images(named("images/one.png", None, ""), ["image"], ID)
+    assert stored(missing) == [png(1), None, None]
+    assert splits.contents_of(missing, [], ["image"]).faults == {1: "no image", 2: "no image"}
+    embedded = Dataset.from_list([{"image": {"bytes": png(3), "path": None}}]).cast_column("image", Image())
+    assert splits.fetch_images(embedded, ["image"], ID) is embedded
     assert hub == []
 
 
@@ -75,18 +80,6 @@ def test_what_is_not_local_is_asked_of_the_hub_once_and_at_the_revision(local: P
     assert stored(dataset) == [png(9)] * 3
     assert set(hub) == {(ID, "images/new.png", "abc")}
     assert len(hub) == 2  # two spellings of one file
-
-
-def test_embedded_images_stay_as_they_are(hub: list) -> None:
-    embedded = Dataset.from_list([{"image": {"bytes": png(3), "path": None}}]).cast_column("image", Image())
-    assert splits.fetch_images(embedded, ["image"], ID) is embedded
-    assert hub == []
-
-
-def test_a_missing_name_is_a_missing_image(local: Path) -> None:
-    dataset = splits.fetch_images(named("images/one.png", None, ""), ["image"], ID)
-    assert stored(dataset) == [png(1), None, None]
-    assert splits.contents_of(dataset, [], ["image"]).faults == {1: "no image", 2: "no image"}
 
 
 @pytest.mark.parametrize(

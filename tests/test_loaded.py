@@ -10,6 +10,7 @@ from finished_runs import finished_run
 import hedge_tasks
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.measures.headline import headline
+from hedge_tasks.report.loaded import TABLES
 from hedge_tasks.runs.run_files import save_run
 
 RUN = finished_run(40)
@@ -35,7 +36,12 @@ def test_tables_are_tidy_and_hold_every_answer(folder: Path) -> None:
     [own] = runs
     of_first = scores[scores["id"] == RUN.answer_sets[0].id].set_index("detector")["score"]
     assert of_first["se"] == own.analysis.scores["exact"][0]["se"]
-    assert runs.to_pandas("claims").empty
+    assert [name for name in TABLES if runs.to_pandas(name).empty] == ["claims"]
+    assert len(hedge_tasks.load(folder, task="hedge_x")) == 1
+    with pytest.raises(ConfigError, match="hedge_y"):
+        hedge_tasks.load(folder, task="hedge_y")
+    with pytest.raises(ConfigError, match="unknown clustering of hedge_x 'exct', did you mean 'exact'"):
+        runs[0].plot("roc", "exct")
     with pytest.raises(ConfigError, match="unknown table of a run 'answer', did you mean 'answers'"):
         runs.to_pandas("answer")
 

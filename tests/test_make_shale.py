@@ -18,7 +18,6 @@ from printed import json_of
 from scripted_making import Killed
 
 from hedge_tasks.cli import main
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.making.pictures.base import Order, PictureQuestion
 from hedge_tasks.making.shale.construction import MadeScenes, ShaleMaking
 from hedge_tasks.making.shale.pictures import PictureMaking
@@ -126,11 +125,6 @@ def test_people_decide_what_is_in_doubt_and_damage_is_painted_again(tmp_path: Pa
     generator = Plain()
     assert making(generator).run(tmp_path).made.rows == first.made.rows
     assert len(generator.orders) == 1
-
-
-def test_what_cannot_be_checked_is_refused() -> None:
-    with pytest.raises(ConfigError, match="need a checker"):
-        ShaleMaking(PictureMaking(Plain(), ()))
 
 
 def test_the_command_makes_a_set_that_hedge_shale_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

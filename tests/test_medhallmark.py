@@ -1,33 +1,24 @@
-"""Med-HallMark: the released files, the data set built of them, MediHall Score, common wording."""
+"""Med-HallMark: the released files, the data set built of them, common wording."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from requested import png
-from rows import rows_of
 
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.judging import Case, Verdict, build_judge
-from hedge_tasks.judging.by_sentence import SentenceJudge
 from hedge_tasks.perturb.text import load_templates
 from hedge_tasks.suites.importing import ImportChoice
 from hedge_tasks.suites.medhallmark import wording
 from hedge_tasks.suites.medhallmark.building import DATASET, medhallmark
-from hedge_tasks.suites.medhallmark.measures import MEASURES, MEDIHALL
 from hedge_tasks.suites.medhallmark.released import PARTS, read_part, split_prefix
 from hedge_tasks.suites.medhallmark.task import process_docs
-
-METRICS = rows_of(MEASURES)
-medihall = METRICS["medihall"]
-
 
 PREFIX = load_templates("confidence_weakening")[8]
 
@@ -123,77 +114,6 @@ def test_released_files_become_questions_and_what_people_judged(
     for folder, words in ((files, "found 2"), (pictures, "found 0"), (files / "irg.json", "is not a folder")):
         with pytest.raises(DataError, match=words):
             read_part(folder, "irg")
-
-
-# --- MediHall Score ---------------------------------------------------------------------------------------------------
-
-
-def verdict_of(*categories: str | None, by_sentence: bool = False) -> dict[str, Any]:
-    votes = [Verdict(None, "", "j", "1", category) for category in categories]
-    if not by_sentence:
-        return votes[0].to_dict()
-    judge = SentenceJudge(build_judge("rule"))
-    return Verdict(None, "", judge.name, "1", None, None, tuple(votes)).to_dict()
-
-
-def record(metric: Any, verdict: dict[str, Any], label: int | None = None, group: str | None = None, **doc: Any) -> Any:
-    return metric.record(SimpleNamespace(label=label, group=group), verdict, doc)
-
-
-def test_reports_are_averaged_over_sentences_first_and_then_over_reports() -> None:
-    reports = [
-        verdict_of("correct", "correct", "catastrophic", by_sentence=True),
-        verdict_of("critical", by_sentence=True),
-        verdict_of("attribute", None, by_sentence=True),
-        verdict_of(None, by_sentence=True),
-        verdict_of(by_sentence=True),
-    ]
-    made = [record(medihall, verdict) for verdict in reports]
-    assert medihall(made) == pytest.approx((2 / 3 + 0.2 + 0.4) / 3, abs=1e-12)
-    assert [r["value"] is None for r in made] == [False, False, False, True, True]
-    share = METRICS["share_correct"]
-    assert share([record(share, v) for v in reports]) == pytest.approx((2 / 3 + 0 + 0) / 3, abs=1e-12)
-
-
-# --- reports ----------------------------------------------------------------------------------------------------------
-
-
-class ByWord:
-    """A judge that finds the category in the text, for tests."""
-
-    name, version = "word", "1"
-
-    def __init__(self) -> None:
-        self.seen: list[Case] = []
-
-    def settings(self) -> dict[str, Any]:
-        return {"judge": self.name}
-
-    def judge(self, cases: list[Case]) -> list[Verdict]:
-        self.seen = list(cases)
-        said = [next((c for c in MEDIHALL if c in case.answer.lower()), None) for case in cases]
-        return [Verdict(None if c is None else int(c != "correct"), "", "word", "1", c) for c in said]
-
-
-def test_a_report_is_judged_by_the_sentence() -> None:
-    inner = ByWord()
-    judge = SentenceJudge(inner)
-    answers = [
-        "1. Correct, approx. 3 cm.\n2. Critical.",
-        "Correct. Correct too.",
-        "Correct. Who knows?",
-        "...",
-        "Minor",
-    ]
-    verdicts = judge.judge([Case(str(i), "q", "r", answer) for i, answer in enumerate(answers)])
-    assert [v.label for v in verdicts] == [1, 0, None, None, 1]
-    assert [[vote.category for vote in v.votes] for v in verdicts] == [
-        ["correct", "critical"], ["correct", "correct"], ["correct", None], [], ["minor"],
-    ]  # fmt: skip
-    assert verdicts[0].raw == "[correct] Correct, approx. 3 cm.\n[critical] Critical."
-    assert [case.id for case in inner.seen][:3] == ["0#0", "0#1", "1#0"]
-    assert {(case.question, case.reference) for case in inner.seen} == {("q", "r")}
-    assert judge.settings() == {"judge": "word", "unit": "sentence"}
 
 
 # --- wording ----------------------------------------------------------------------------------------------------------

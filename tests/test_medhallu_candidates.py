@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering.nli import NliClustering
-from hedge_tasks.errors import DataError
 from hedge_tasks.making.medhallu.candidates import (
     ALONE,
     BEYOND,
@@ -25,7 +23,6 @@ from hedge_tasks.making.medhallu.candidates import (
     analyse,
     cluster_candidates,
     nli_backend,
-    read_candidates,
 )
 from hedge_tasks.numbers import Number
 
@@ -90,34 +87,6 @@ def test_copies_count_once_and_contradicting_ones_have_no_label() -> None:
     texts = question("the drug", ("heart", True), ("heart", True), ("rate", True), ("rate", False))
     [one] = cluster_candidates([CandidateQuestion.read(texts)], nli_backend(), embedded)
     assert one.fooled == (True, None)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"candidates": [{"answer": "x", "fooled": "yes"}]}, "candidates[0].fooled: expected"),
-        ({"candidates": [{"answer": "x", "foled": True}]}, "did you mean 'fooled'"),
-    ],
-)
-def test_the_door_names_line_and_key(tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    path = tmp_path / "c.jsonl"
-    good = question("the drug", ("heart", True))
-    path.write_text("\n".join(json.dumps(each) for each in (good, {**good, "id": "r", **change})), "utf-8")
-    with pytest.raises(DataError, match=re.escape(f"{path}:2")) as error:
-        read_candidates(path)
-    assert said in str(error.value)
-
-
-def test_ids_are_unique_and_files_are_there(tmp_path: Path) -> None:
-    path = tmp_path / "candidates.jsonl"
-    with pytest.raises(DataError, match="no file"):
-        read_candidates(tmp_path)
-    path.write_text("", "utf-8")
-    with pytest.raises(DataError, match="no question"):
-        read_candidates(tmp_path)
-    path.write_text("\n".join([json.dumps(question("the drug", ("heart", True)))] * 2), "utf-8")
-    with pytest.raises(DataError, match="2 lines have the id 'q'"):
-        read_candidates(tmp_path)
 
 
 def test_the_command_prints_the_findings_beside_the_papers(

@@ -1,13 +1,12 @@
 """Every kind of page under axe-core, in light and dark, at a desk and on a phone: nothing serious, nothing critical.
 
-A new page is a line in `PAGES`: its name, what writes it into a folder, and what is opened before it is looked at.
+A new page is a line in `PAGES`.
 """
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +19,6 @@ pytestmark = pytest.mark.slow
 GRAVE = ("serious", "critical")
 # Contrast is a matter of the theme, and what scrolls of the width.
 VIEWS = {"light, at a desk": ("light", 1280), "dark, on a phone": ("dark", 400)}
-
-
-@dataclass(frozen=True)
-class PageKind:
-    """What to look at.
-
-    Attributes:
-        write: writes the page, or pages, into a folder, and returns the one to open.
-        unfold: whether details are opened, and what stands in them is looked at as well.
-    """
-
-    write: Callable[[Path], Path]
-    unfold: bool = True
 
 
 def report(folder: Path) -> Path:
@@ -51,17 +37,9 @@ def report_of_two(folder: Path) -> Path:
 
 
 def claims(folder: Path) -> Path:
-    from test_claim_table import scored_run, scripted
+    from test_report_browser import write_claims
 
-    from hedge_tasks.measures.unit_table import unit_table
-    from hedge_tasks.report.claim_page import build_claim_page
-    from hedge_tasks.runs.run_files import Run
-
-    sets = scripted(0, images=6)
-    scored = scored_run(sets)
-    return written(
-        folder / "claims.html", build_claim_page(scored, unit_table(scored), Run("scripted", "script", sets))
-    )
+    return write_claims(folder, images=6)
 
 
 def leaderboard(page: str) -> Callable[[Path], Path]:
@@ -101,15 +79,16 @@ def review(folder: Path) -> Path:
     return folder / "review.html"
 
 
-PAGES = {
-    "review of made records": PageKind(review),
-    "report of one run": PageKind(report),
-    "report of two runs": PageKind(report_of_two),
-    "claims": PageKind(claims, unfold=False),
-    "leaderboard, front": PageKind(leaderboard("index.html")),
-    "leaderboard, a task": PageKind(leaderboard("task*.html")),
-    "leaderboard, an entry": PageKind(leaderboard("entr*.html")),
+PAGES: dict[str, Callable[[Path], Path]] = {
+    "review of made records": review,
+    "report of one run": report,
+    "report of two runs": report_of_two,
+    "claims": claims,
+    "leaderboard, front": leaderboard("index.html"),
+    "leaderboard, a task": leaderboard("task*.html"),
+    "leaderboard, an entry": leaderboard("entr*.html"),
 }
+"""What writes a page, or pages, into a folder, and returns the one to open."""
 
 
 @pytest.fixture(scope="module")
@@ -123,13 +102,12 @@ def axe() -> str:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_no_page_has_a_grave_finding(name: str, axe: str, tmp_path: Path, open_page: Any) -> None:
-    kind = PAGES[name]
-    path = kind.write(tmp_path)
+    path = PAGES[name](tmp_path)
     found = []
     for view, (theme, width) in VIEWS.items():
         # The pages run no script but their own: axe goes in from outside.
         page = open_page(path, color_scheme=theme, viewport={"width": width, "height": 900}, bypass_csp=True)
-        if kind.unfold:
+        if name != "claims":
             page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
         page.wait_for_timeout(50)
         page.evaluate(axe)

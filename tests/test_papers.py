@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import csv
-import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from finished_runs import suite_run
+from finished_runs import finished_run, suite_run
 from printed import json_of
 from sklearn.metrics import f1_score, roc_auc_score
 
@@ -16,7 +15,6 @@ from hedge_tasks.cli import main
 from hedge_tasks.clustering import build_backend
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.runs.run_files import Run, save_run
-from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.suites.medhallu.paper import PAPER as MEDHALLU
 from hedge_tasks.suites.papers import Paper, PaperRow
 from hedge_tasks.suites.shale.paper import PAPER as SHALE
@@ -46,26 +44,10 @@ def test_a_model_is_known_by_its_name_on_the_hub(paper: Paper, model: str, expec
 # --- HEDGE ------------------------------------------------------------------------------------------------------------
 
 
-def answer_sets(n: int, count: int = 40) -> tuple[AnswerSet, ...]:
-    rng = random.Random(0)
-
-    def answer(options: str) -> Answer:
-        return Answer(rng.choice(options), -rng.random(), 2)
-
-    sets = []
-    for i in range(count):
-        options = rng.choice(["aaab", "abcd"])
-        label = int(rng.random() < (0.3 if options == "aaab" else 0.7))
-        clean, noisy = (tuple(answer(options) for _ in range(n)) for _ in range(2))
-        sets.append(AnswerSet(f"q{i}", answer(options), clean, noisy, "what?", "a", label))
-    return tuple(sets)
-
-
 def hedge_run(model: str, n: int = 10, task: str = "hedge_vqarad", created: str = "2026-01-01") -> Run:
     filters = {name: {"backend": "exact", "with_question": False, "alpha": 1.0} for name in FILTERS}
-    return Run(
-        task, model, answer_sets(n), {}, {"documents": {"judge": {"judge": "rule"}}, "filters": filters}, created
-    )
+    settings = {"documents": {"judge": {"judge": "rule"}}, "filters": filters}
+    return Run(task, model, finished_run(40, samples=n).answer_sets, {}, settings, created)
 
 
 def test_hedges_numbers_are_aurocs_and_any_model_stands_beside_the_papers() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import io
-import json
 import random
 import subprocess
 import threading
@@ -132,58 +132,21 @@ def test_no_perturbation_is_exactly_the_clean_image(preset: str | Perturbation) 
     assert perturb_image(scene, seed=9, preset=preset).tobytes() == to_rgb8(scene).tobytes()
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
-def test_settings_survive_json_and_rebuild_the_same_object(preset: str) -> None:
-    made = Perturbation.from_config({"preset": preset, "strength": 0.5})
-    assert Perturbation.from_config(json.loads(json.dumps(made.settings()))) == made
-
-
-@pytest.mark.parametrize(
-    ("config", "words"),
-    [
-        ("hegde", "did you mean 'hedge'"),
-        ({"preset": "nnoe"}, "did you mean 'none'"),
-        ({"rotat": [1, 2]}, "did you mean 'rotate'"),
-        ({"strength": -1}, "strength must not be negative"),
-        ({"strength": float("nan")}, "strength must be a number"),
-        ({"strength": 50}, "x strength must be at most"),
-        ({"rotate": 10}, "rotate must be"),
-        ({"rotate": [10, 2]}, "rotate must be"),
-        ({"p_affine": 1.5}, "p_affine must lie between 0 and 1"),
-        ({"hue": True}, "hue must be a number"),
-        ({"scale": 0.95}, "scale must lie between"),
-        ({"fit_output": "yes"}, "fit_output: expected true or false"),
-        ({"pipeline": 0}, "pipeline 0"),
-    ],
-)
-def test_a_wrong_setting_is_named(config: Any, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        Perturbation.from_config(config)
-
-
 # --- determinism ------------------------------------------------------------------------------------------------------
 
 CHILD = """
-import hashlib, sys
-from PIL import Image
-import numpy as np
-from hedge_tasks.perturb import perturb_image
+import sys; sys.path[:0] = ["tests"]
+from test_perturb_image import digest, np, perturb_image, picture
 np.random.seed(99)
-rng = np.random.default_rng(0)
-small = Image.fromarray(rng.integers(60, 200, (5, 6, 3), dtype=np.uint8))
-image = small.resize((64, 48), Image.Resampling.BICUBIC)
-for seed in (3, 0, 2, 1, 2**70):
-    out = perturb_image(image, seed=seed)
-    print(seed, hashlib.sha256(f"{out.mode}{out.size}".encode() + out.tobytes()).hexdigest())
+print({seed: digest(perturb_image(picture(), seed=seed)) for seed in (3, 0, 2, 1, 2**70)})
 """
 
 
 @pytest.mark.slow
 def test_same_draw_same_image_in_another_process_and_another_order() -> None:
     run = subprocess.run([python(), "-c", CHILD], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
-    there = dict(line.split() for line in run.stdout.splitlines())
-    here = {str(seed): digest(perturb_image(picture(), seed=seed)) for seed in (0, 1, 2, 3, 2**70)}
-    assert there == here
+    here = {seed: digest(perturb_image(picture(), seed=seed)) for seed in (0, 1, 2, 3, 2**70)}
+    assert ast.literal_eval(run.stdout) == here
     assert len(set(here.values())) == len(here)
 
 

@@ -8,9 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hedge_tasks import AnswerSet, detectors
-from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.detectors.pipeline import prices_of, score_answers, summarise
-from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import DataError
 from hedge_tasks.sampling import Answer
 
@@ -36,15 +34,6 @@ def test_scores_are_those_of_the_scoring_functions() -> None:
     assert (scores["n_clusters"], scores.weighting) == (2, "logprob")
     assert scores["baseline_nll"] == pytest.approx(0.1)
     assert scores["clean_nll"] == pytest.approx(0.2)
-
-
-@pytest.mark.parametrize(("position", "shown"), [("before", "why? a"), ("after", "a why?")])
-def test_the_question_stands_before_the_answer_or_behind_it(position: str, shown: str) -> None:
-    seen: list[str] = []
-    backend = EmbeddingClustering(encoder=lambda texts: seen.extend(texts) or [[1.0]] * len(texts))
-    Scorer("x", backend, with_question=True, question_position=position).score([answer_set(question="why?")])
-    assert shown in seen
-    assert len(seen) == 3
 
 
 def test_answers_of_probability_zero() -> None:

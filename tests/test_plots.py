@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import random
+import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,19 +18,24 @@ from hypothesis import strategies as st
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from printed import json_of
+from sklearn.metrics import roc_curve
 
 from hedge_tasks.clustering.embedding import EmbeddingClustering
-from hedge_tasks.detectors.pipeline import SCORE_NAMES
+from hedge_tasks.detectors.pipeline import SCORE_NAMES, name_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.io.tables import as_csv
 from hedge_tasks.measures.sweep import sweep
+from hedge_tasks.report.analysis import analyse
 from hedge_tasks.report.plots import (
     Chart,
     Series,
     categories_chart,
+    detectors_chart,
     draw,
+    relevance_chart,
+    risk_coverage_chart,
     roc_chart,
     strata_chart,
     sweep_chart,
@@ -63,25 +72,81 @@ def test_categories_are_shares_of_what_the_judge_told() -> None:
     assert chart.series[0].y == (0.25, 0.75)
 
 
+X, Y = (0.0, 1.0, 2.0), (0.2, 0.3, 0.8)
+
+
+def drawn(kind: str, n: int, patch: pytest.MonkeyPatch) -> Any:
+    """The axes of so many equal series."""
+    figures: list[Any] = []
+    patch.setattr(Figure, "savefig", lambda self, *_, **__: figures.append(self))
+    bounds: Any = {"kind": kind, "low": (0.1, None, 0.5), "high": (0.4, None, 0.9)}
+    series = tuple(Series(f"{kind} {i}", X, Y, **bounds) for i in range(n))
+    assert [series[0].bounds(i) for i in range(3)] == [(0.1, 0.4), None, (0.5, 0.9)]
+    draw(Chart("n", "t", "across", "up", series, x_range=(-1.0, 3.0)), Path("x.svg"))
+    [axes] = figures[0].axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("across", "up")
+    assert axes.get_xlim() == pytest.approx((-1.04, 3.04))
+    return axes
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_drawn_series_have_their_points_and_arms_beside_each_other(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("line", "curve"):
+        axes = drawn(kind, n, monkeypatch)
+        assert [(d.get_xdata().tolist(), d.get_ydata().tolist()) for d in axes.lines] == [([*X], [*Y])] * n
+        assert len(axes.collections) == n * (kind == "line"), "a band each"
+    dots = [c.lines[0] for c in drawn("points", n, monkeypatch).containers if isinstance(c, ErrorbarContainer)]
+    assert [dot.get_xdata().tolist() for dot in dots] == [[*X]] * n
+    offsets = [dot.get_ydata()[0] - Y[0] for dot in dots]
+    assert offsets == pytest.approx([0.6 * (i - (n - 1) / 2) / n for i in range(n)])
+    bars = drawn("bars", n, monkeypatch).patches
+    edges = np.array(sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars)).reshape(3, n, 2)
+    steps = np.linspace(-0.4, 0.4, n + 1)
+    assert edges == pytest.approx(np.array(X)[:, None, None] + np.stack([steps[:-1], steps[1:]], axis=1))
+    assert [bar.get_height() for bar in bars] == [*Y] * n
+
+
+def test_charts_of_detectors_are_their_curves_and_areas_the_best_first() -> None:
+    [analysis] = analyse([RUN])
+    chart = detectors_chart(analysis.estimates)
+    values = {name_of(name): n.value for name, n in analysis.estimates["exact"].items() if n.defined}
+    assert [*chart.categories] == sorted(values, key=lambda name: -(values[name] or 0))
+    assert chart.series[0].x == tuple(values[name] for name in chart.categories)
+    lowest = min(v for v in (*chart.series[0].x, *chart.series[0].low) if v is not None)
+    assert chart.x_range == (min(0.4, int(10 * lowest) / 10), 1.0)
+    labels, kept = [a.label for a in RUN.answer_sets], risk_coverage_chart(SCORES, ["se"], declined=20).series[0]
+    false, true, _ = roc_curve(labels, [s["se"] for s in SCORES], drop_intermediate=False)
+    assert (roc_chart(SCORES, ["se"]).series[0].x, roc_chart(SCORES, ["se"]).series[0].y) == (tuple(false), tuple(true))
+    assert (kept.x[-1], kept.y[-1]) == (80 / 100, pytest.approx(np.mean(labels)))
+
+
+def test_figures_of_nothing_say_why_and_each_has_a_name_of_its_own() -> None:
+    charts = (detectors_chart({}), roc_chart([]), risk_coverage_chart([]), strata_chart([]), sweep_chart([]))
+    for empty in charts:
+        assert empty.empty
+        assert empty.note
+        assert re.fullmatch(r"[a-z-]+", empty.name), "it is part of a file's name"
+    assert len({empty.name for empty in charts}) == 5
+
+
+def test_relevant_objects_are_counted_by_kind_and_score() -> None:
+    chance = random.Random(0)
+    objects = [{"kind": chance.choice("ab"), "relevance": chance.choice(([], [1], [2, 1], [3]))} for _ in range(40)]
+    chart = relevance_chart(
+        replace(RUN, verdicts={"q0": {"objects": objects[:9]}, "q1": {"objects": objects[9:]}, "q2": {}})
+    )
+    for series in chart.series:
+        assert series.y == tuple(
+            sum(o["kind"] == series.name and o["relevance"][:1] == [score] for o in objects) for score in (1, 2, 3)
+        )
+    assert [series.name for series in chart.series] == ["a", "b"]
+    assert relevance_chart(RUN).note
+
+
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_the_ending_of_a_name_says_what_is_drawn(ending: str, start: bytes, tmp_path: Path) -> None:
     draw(Chart("x", "", "", "", (Series("one", (0.0, 1.0), (0.2, 0.8)),)), tmp_path / f"x.{ending}")
     assert (tmp_path / f"x.{ending}").read_bytes().startswith(start)
-
-
-def test_a_drawn_series_has_its_points_and_arms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    figures: list[Figure] = []
-    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: figures.append(self))
-    x, y, bounds = (0.0, 0.5, 1.0), (0.2, 0.3, 0.8), {"low": (0.1, None, 0.5), "high": (0.4, None, 0.9)}
-    kinds = [Series(kind, x, y, kind=kind, **bounds) for kind in ("line", "points", "bars")]  # type: ignore[arg-type]
-    draw(Chart("n", "t", "across", "up", tuple(kinds)), tmp_path / "x.svg")
-    [axes] = figures[0].axes
-    line, dots = axes.lines[0], next(c for c in axes.containers if isinstance(c, ErrorbarContainer))
-    assert (line.get_xdata().tolist(), line.get_ydata().tolist()) == (list(x), list(y))
-    assert dots.lines[0].get_xdata().tolist() == list(x)
-    assert [bar.get_height() for bar in axes.patches[:3]] == list(y)
-    assert [kinds[0].bounds(i) for i in range(3)] == [(0.1, 0.4), None, (0.5, 0.9)]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("across", "up")
 
 
 def test_names_from_outside_are_text_in_a_figure(tmp_path: Path) -> None:

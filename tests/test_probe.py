@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
-from test_hook import OwnModel, requests
+from requested import FakeModel
+from test_hook import requests
 
 from hedge_tasks.data.answers import AnswerSet, FailedDocument, Refused, read_report, read_response
 from hedge_tasks.errors import DrawsFailed
 from hedge_tasks.sampling import Answer, archive
 from hedge_tasks.sampling.behaviour import MOST_REQUESTS
 from hedge_tasks.sampling.hook import generate_samples
-from hedge_tasks.sampling.probe import DOCUMENTS, DRAWS, ProbeReport
+from hedge_tasks.sampling.probe import DRAWS
 from hedge_tasks.sampling.requests import DrawRequest
 from hedge_tasks.sampling.store import AnswerStore
 
@@ -26,21 +26,7 @@ from hedge_tasks.sampling.store import AnswerStore
 RAW = {"left": -0.5, "right": -1.2}
 
 
-class Scripted(OwnModel):
-    """Answers by a function of the draw and of how many times this very draw was asked for."""
-
-    def __init__(self, answer: Callable[[DrawRequest, int], Answer | str]) -> None:
-        super().__init__(is_simple=False)
-        self._answer, self._times = answer, dict[int, int]()
-
-    def generate_draws(self, draws: Sequence[DrawRequest]) -> Iterator[list[tuple[int, Answer | str]]]:
-        for i, draw in enumerate(draws):
-            self.seen.append(draw)
-            self._times[draw.draw.seed] = self._times.get(draw.draw.seed, -1) + 1
-            yield [(i, self._answer(draw, self._times[draw.draw.seed]))]
-
-
-def sound(draw: DrawRequest, times: int) -> Answer:
+def sound(draw: DrawRequest) -> Answer:
     text = ("left", "right")[draw.draw.seed % 2]
     return Answer(text, RAW[text], 1, "stop")
 
@@ -53,43 +39,20 @@ def report_of(model: Any, n_documents: int = 3, **settings: Any) -> dict[str, An
     return dict(report)
 
 
-def test_a_sound_model_is_found_sound() -> None:
-    found = report_of(Scripted(sound))["probe"]
-    assert found["varied"] is found["logprobs"] is found["raw_logprobs"] is found["seeds_repeat"] is True
-    assert (found["documents"], found["cut"], found["failed"]) == (1, 0, 0)
-
-
 def test_a_prompt_is_asked_at_the_plans_temperature_and_at_half_of_it_with_seeds_of_their_own() -> None:
-    model = Scripted(lambda draw, times: replace(sound(draw, times), mean_logprob=None))
+    model = FakeModel(lambda draw: replace(sound(draw), mean_logprob=None))
     report_of(model, 1, temperature=0.8)
-    probing = model.seen[: DRAWS + 1 + DRAWS // 2]
+    probing = model.asked[: DRAWS + 1 + DRAWS // 2]
     assert Counter(draw.draw.temperature for draw in probing) == {0.8: DRAWS + 1, 0.4: DRAWS // 2}
     seeds = Counter(draw.draw.seed for draw in probing)
     assert sorted(seeds.values()) == [1] * (DRAWS + DRAWS // 2 - 1) + [2]
     assert seeds[probing[0].draw.seed] == 2, "the first again"
 
 
-def test_a_greedy_server_is_told_after_a_second_document() -> None:
-    found = report_of(Scripted(lambda draw, times: Answer("left", -0.5, 1)))["probe"]
-    assert found["varied"] is False
-    assert found["documents"] == DOCUMENTS == 2
-    assert "decode greedily" in ProbeReport(**found).lines()[0]
-
-
-def test_logprobs_after_the_temperature_are_told() -> None:
-    def answer(draw: DrawRequest, times: int) -> Answer:
-        said = sound(draw, times)
-        # log softmax of (logits / T) over the two answers, as a server that scales first returns it
-        scaled = {text: value / draw.draw.temperature for text, value in RAW.items()}
-        return replace(said, mean_logprob=min(scaled[said.text], 0.0))
-
-    assert report_of(Scripted(answer))["probe"]["raw_logprobs"] is False
-
-
 def test_the_probe_counts_in_no_score_and_leaves_nothing_in_the_store(tmp_path: Path) -> None:
-    model = Scripted(sound)
+    model = FakeModel(sound)
     lines = generate_samples(model, requests(2, tmp_path, probe=True))
-    assert len(model.seen) == DRAWS + 1 + DRAWS // 2 + MOST_REQUESTS + 2 * 5
+    assert len(model.asked) == DRAWS + 1 + DRAWS // 2 + MOST_REQUESTS + 2 * 5
     with AnswerStore(tmp_path) as store:
         assert len(store) == 2 * 5
         [report] = store.reports.values()
@@ -99,18 +62,25 @@ def test_the_probe_counts_in_no_score_and_leaves_nothing_in_the_store(tmp_path: 
     assert again == lines
 
 
-def refusing(*ids: str) -> Scripted:
-    def answer(draw: DrawRequest, times: int) -> Answer | str:
-        return Refused("status 400: bad picture") if draw.request.id in ids else sound(draw, times)
+def test_a_probe_that_failed_wholly_stops_the_run() -> None:
+    model = FakeModel(lambda draw: "on fire")
+    with pytest.raises(DrawsFailed, match=r"all 16 draws of the probe failed, so nothing is sampled.* on fire"):
+        generate_samples(model, requests(3, probe=True))
+    assert len(model.asked) == 16
 
-    return Scripted(answer)
+
+def refusing(*ids: str) -> FakeModel:
+    def answer(draw: DrawRequest) -> Answer | str:
+        return Refused("status 400: bad picture") if draw.request.id in ids else sound(draw)
+
+    return FakeModel(answer)
 
 
 def test_a_refused_document_ends_the_run_at_once_by_default() -> None:
     model = refusing("q1")
     with pytest.raises(DrawsFailed, match=r"max_failed allows to leave out 0. First reason: status 400: bad picture"):
         generate_samples(model, requests(3))
-    assert len(model.seen) == 5 + 1  # neither the rest of the document nor another try
+    assert len(model.asked) == 5 + 1  # neither the rest of the document nor another try
 
 
 @pytest.mark.parametrize("max_failed", [1, 0.34])
@@ -123,13 +93,13 @@ def test_as_many_documents_as_max_failed_allows_are_left_out(max_failed: float, 
         generate_samples(refusing("q0", "q2"), requests(3, max_failed=max_failed))
 
 
-def answers_from_picture(draw: DrawRequest, times: int) -> Answer:
+def answers_from_picture(draw: DrawRequest) -> Answer:
     return Answer(hashlib.sha256(draw.images()[0].tobytes()).hexdigest()[:6])
 
 
 @pytest.mark.parametrize(("answer", "same"), [(answers_from_picture, 0), (sound, 2)])
 def test_the_picture_check_tells_who_looks(answer: Any, same: int, tmp_path: Path) -> None:
-    model = Scripted(answer)
+    model = FakeModel(answer)
     model.task_dict["task"]["test"] = [{"image": Image.new("RGB", (8, 8), (i * 40, 0, 0))} for i in range(3)]
     rows = requests(3, tmp_path, image_check=2)
     for i, row in enumerate(rows):
@@ -138,9 +108,9 @@ def test_the_picture_check_tells_who_looks(answer: Any, same: int, tmp_path: Pat
     report = read_report(lines[0])
     assert report is not None
     assert report["image_use"] == {"blank": 2, "blank_same": same, "other": 2, "other_same": same}
-    n_asked = len(model.seen)
+    n_asked = len(model.asked)
     assert n_asked == 3 * 5 + 2 * 2
     assert read_report(generate_samples(model, rows)[0]) == report
-    assert len(model.seen) == n_asked  # the further draws are in the store, too
+    assert len(model.asked) == n_asked  # the further draws are in the store, too
     [store] = {file.parent for file in tmp_path.rglob("answers-*.jsonl")}
     assert len(archive.open_store(store)) == n_asked

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from finished_runs import finished_run
 from printed import json_of
+from test_task_results import demo_task
 
 from hedge_tasks.clustering.base import Behind
 from hedge_tasks.clustering.embedding import EmbeddingClustering
@@ -60,36 +61,26 @@ def test_every_option_of_a_protocol_is_one(tmp_path: Path) -> None:
                 Scorer.build("x", options.pop("backend"), options, **put)
 
 
-def test_a_tasks_filters_get_the_protocols_options_and_other_steps_stay() -> None:
-    steps = [{"function": "hedge_score", "backend": "nli", "alpha": 2.0}, {"function": "take_first"}]
-    [pipeline] = PROTOCOLS["paper"].pipelines([{"name": "nli", "filter": steps}])
-    assert pipeline["filter"] == [{**steps[0], "rule": "strict", "veto": True}, steps[1]]
-    assert steps[0] == {"function": "hedge_score", "backend": "nli", "alpha": 2.0}
-
-
 def test_the_environment_takes_the_place_of_the_yamls_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEDGE_PROTOCOL", raising=False)
     config = {"task": "t", "hedge": {"prompt": "plain/question", "protocol": "paper"}}
     assert DocumentSettings.of_task(config).protocol == "paper"
     monkeypatch.setenv("HEDGE_PROTOCOL", "reference")
     assert DocumentSettings.of_task(config).protocol == "reference"
+    for key, wrong in (("hedge", None), ("hedge_overrides", ["x"])):
+        with pytest.raises(ConfigError, match=f"t: expected a mapping under '{key}'"):
+            DocumentSettings.of_task({**config, key: wrong})
     with pytest.raises(ConfigError, match=r"HEDGE_PROTOCOL.*did you mean 'reference'"):
         protocol_of("referense")
 
 
-@pytest.mark.slow
 @pytest.mark.framework
 @pytest.mark.parametrize(("name", "gen_kwargs"), [("reference", {}), ("paper", {"perturbation": "mild"})])
 def test_a_task_is_built_with_its_protocol(
     name: str, gen_kwargs: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lmms_eval.tasks import TaskManager, get_task_dict
-
-    from hedge_tasks.lmms.plugin import entry_point
-
-    entry_point()
     monkeypatch.setenv("HEDGE_PROTOCOL", name)
-    task = get_task_dict(["hedge_demo"], TaskManager(include_defaults=False), "chat")["hedge_demo"]
+    task = demo_task()
     task.set_config(key="generation_kwargs", value=gen_kwargs, update=True)  # as lmms-eval does with --gen_kwargs
     settings = task.dump_config()["hedge"]
     protocol = PROTOCOLS[name]

@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections import Counter
 from dataclasses import replace
-from html import escape, unescape
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -23,20 +26,21 @@ from hypothesis import strategies as st
 from printed import json_of
 
 from hedge_tasks.cli import main
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.run_measures import numbers_of_run
-from hedge_tasks.numbers import PERCENT
+from hedge_tasks.numbers import PERCENT, Number
 from hedge_tasks.report import ReportOptions, build_report, result_files
 from hedge_tasks.report.agreement import agreements, labels_by_judge
 from hedge_tasks.report.analysis import Analysis, analyse
 from hedge_tasks.report.explorer import explorer_data
+from hedge_tasks.report.first_screen import wrong_answers
 from hedge_tasks.report.lead import axis_ticks, detector_rows, tiles
 from hedge_tasks.report.page import SCRIPTS
-from hedge_tasks.report.pages import render
-from hedge_tasks.report.pictures import NONE, shrink, thumbnails
+from hedge_tasks.report.pictures import NONE, Thumbnails, shrink, thumbnails
 from hedge_tasks.report.results import read_results, results_table
 from hedge_tasks.report.serve import ReportServer
 from hedge_tasks.report.texts import clean, script_json
@@ -149,11 +153,12 @@ def test_hostile_texts_end_neither_their_place_nor_the_page() -> None:
     assert long.endswith(f"… ({len(HOSTILE['long']) - 2000:,} more characters)")
 
 
-@given(st.text())
+@given(st.text(min_size=18, max_size=22) | st.text())
 def test_cleaned_texts_have_no_control_characters_and_fit(text: str) -> None:
     cleaned = clean(text, 20)
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]", cleaned)
     assert len(cleaned.partition(" … (")[0]) <= 20
+    assert cleaned.endswith(" more characters)") == (len(text) > 20)
     assert clean(cleaned) == cleaned
 
 
@@ -184,6 +189,37 @@ def test_the_explorer_has_clusters_scores_and_verdicts_of_every_question() -> No
         assert (question["reason"], question["uniform"]) == ("equal: the same words", False)
     assert explorer_data(analysis, NONE, most=10)["left_out"] == 50
     json.dumps(data, allow_nan=False)
+
+
+def check_clusters(clusters: list[dict[str, Any]], answers: AnswerSet) -> None:
+    """The largest clusters of equal answers, and the others together."""
+    sizes = Counter(answer.text for answer in answers.clean)
+    rest = {"text": f"{len(sizes) - 4} more", "size": sum(n for _, n in sizes.most_common()[4:]), "own": False}
+    expected = [{"text": text, "size": n, "own": text == answers.baseline.text} for text, n in sizes.most_common(4)] + [
+        rest
+    ] * (len(sizes) > 4)
+    shares = [cluster.pop("share") for cluster in clusters]
+    assert clusters == expected
+    assert shares == pytest.approx([100 * cluster["size"] / 6 for cluster in clusters], abs=0.05)
+
+
+@pytest.mark.parametrize("pictured", [False, True])
+def test_the_first_screen_has_what_the_best_detector_points_at_and_what_it_misses(pictured: bool) -> None:
+    [analysis] = analyse([RUN])
+    lead: Any = SimpleNamespace(sampling=SimpleNamespace(detector="se", clustering="exact"), lead=None)
+    values = {s.id: round(s["se"] or 0.0, 5) for s in analysis.scores["exact"]}
+    wrong = sorted((values[a.id], i) for i, a in enumerate(RUN.answer_sets) if a.label)
+    ids = [RUN.answer_sets[i].id for _, i in wrong]
+    pictures = Thumbnails(("small",), {ids[4]: (0,)}) if pictured else NONE
+    shown = wrong_answers(explorer_data(analysis, pictures), lead)
+    assert shown is not None
+    worst = [(value, id) for (value, _), id in zip(wrong, ids, strict=True)]
+    assert [(entry["value"], entry["id"]) for entry in shown["worst"]] == worst[: len(shown["worst"])]
+    example, expected = shown["example"], RUN.answer_sets[wrong[4 if pictured else -1][1]]
+    assert (example["id"], example["answer"], example["reference"]) == (expected.id, expected.baseline.text, "a")
+    assert (example["value"], example["picture"]) == (values[expected.id], "small" if pictured else "")
+    check_clusters(example["clusters"], expected)
+    assert wrong_answers({**explorer_data(analysis, NONE), "questions": []}, lead) is None
 
 
 def test_the_longer_the_answers_the_shorter_they_are_cut() -> None:
@@ -217,6 +253,9 @@ def test_the_suite_leads_and_a_perfect_model_is_told_that_there_is_nothing_to_fi
 def test_a_run_with_one_draw_a_document_has_its_numbers_all_the_same() -> None:
     run = suite_run(20)
     single = replace(run, answer_sets=tuple(replace(a, clean=(), noisy=()) for a in run.answer_sets))
+    [greedy] = analyse([replace(RUN, answer_sets=tuple(replace(a, clean=(), noisy=()) for a in RUN.answer_sets))])
+    assert "baseline_nll" in greedy.shown
+    assert all(map(greedy.has_number, greedy.shown))
     analysis = Analysis(single, {}, {}, {}, {}, suite=numbers_of_run(single))
     assert [tile["name"] for tile in tiles(analysis)] == ["F1 ↑", "accuracy ↑", "hallucination rate ↓"]
     assert detector_rows(analysis) == []
@@ -299,49 +338,60 @@ def test_pictures_stay_within_their_budget() -> None:
     Image.effect_noise((1200, 900), 80).save(noise, "PNG")
     full, small = (shrink(noise.getvalue(), most) for most in (1_000_000, 6_000))
     assert len(small or "") <= 6_000 < len(full or "")
+    assert Image.open(io.BytesIO(base64.b64decode((full or "").partition(",")[2]))).size == (320, 240)
+    assert shrink(noise.getvalue(), len(small or "")) == small
     assert shrink(noise.getvalue(), 100) is None
     assert shrink(b"GIF89a broken", 10_000) is None
     assert sum(map(len, thumbnails(demo_run(), budget=9_000).addresses)) <= 9_000
 
 
-def results_file(folder: Path, name: str = "20260101_000000_results.json", **changes: Any) -> None:
-    content = {
-        "results": {
-            "hedge_x": {"alias": "x", "se_auroc,exact": 0.75, "se_auroc_stderr,exact": 0.05},
-            "pope": {"pope_f1_score,none": 0.875, "pope_f1_score_stderr,none": "N/A", "odd,none": "undefined"},
-        },
-        "n-samples": {"pope": {"original": 9000, "effective": 500}},
-        "configs": {"hedge_x": {}, "pope": {}},
-        "model_source": "hedge_hf",
-        "total_evaluation_time_seconds": "12.5",
-        **changes,
+KEYS = ("f1,none", "f1_stderr,none", "f1", "acc,exact,1", "acc_stderr,exact,1", "em,")
+VALUES = st.sampled_from([0.5, 3, True, "0.25", "x", "", None, [], [1], "nan", "N/A"])
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), VALUES))
+def test_a_row_of_a_result_file_is_a_cell_that_says_something(metrics: dict[str, Any]) -> None:
+    def number(value: Any) -> float | None:
+        try:
+            found = float(value) if not isinstance(value, (bool, list)) else math.inf
+        except (TypeError, ValueError):
+            return None
+        return found if math.isfinite(found) else None
+
+    with NamedTemporaryFile("w", suffix="results.json") as file:
+        json.dump({"results": {"t": metrics}, "model_source": "m", "n-samples": {"t": {"effective": "5"}}}, file)
+        file.flush()
+        read = read_results(Path(file.name))
+    assert read is not None
+    cells = {f"{row['metric']},{row['filter']}": row["value"] for row in read.rows}
+    assert cells.keys() == {
+        k for k, v in metrics.items() if "," in k and "_stderr" not in k and v not in ("", None, [])
     }
-    (folder / name).write_text(json.dumps(content), "utf-8")
-
-
-def cells(folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    table = results_table(result_files([folder, folder]))
-    assert table is not None
-    return {f"{row['task']} {row['metric']}": row for row in table.rows}
+    for key, cell in cells.items():
+        error = number(metrics.get(key.replace(",", "_stderr,", 1)))
+        value = number(metrics[key])
+        assert cell == (str(metrics[key])[:200] if value is None else Number(value, error))
+    assert all((row["model"], row["documents"]) == ("m", None) for row in read.rows)
 
 
 def test_other_benchmarks_of_the_same_evaluation_stand_beside_ours(tmp_path: Path) -> None:
-    results_file(tmp_path)
-    rows = cells(tmp_path)
-    pope = rows["pope pope_f1_score"]
-    assert (pope["value"].value, pope["value"].stderr, pope["documents"]) == (0.875, None, 500)
-    assert rows["hedge_x se_auroc"]["value"].stderr == 0.05
-    assert rows["pope odd"]["value"] == "undefined"
-    text = Page(build_report([RUN], result_files([tmp_path]), QUICK)).text
-    assert "0.8750" in text
-    assert "12 s" in text
-    results_file(tmp_path, "20260102_000000_results.json", results={"pope": {"pope_f1_score,none": 0.5}})
-    (tmp_path / "20260103_000000_results.json").write_text("{broken", "utf-8")
-    assert {name: row["value"].value for name, row in cells(tmp_path).items()} == {
-        "hedge_x se_auroc": 0.75,
-        "pope pope_f1_score": 0.5,
+    first = {"hedge_x": {"alias": "x", "se_auroc,exact": 0.75}, "pope": {"f1,none": 0.875, "odd,none": "undefined"}}
+    about = {
+        "n-samples": {"pope": {"effective": 500}},
+        "configs": {"hedge_x": {}},
+        "total_evaluation_time_seconds": "12.5",
     }
-    assert read_results(tmp_path / "20260103_000000_results.json") is None
+    contents = [json.dumps({"results": of, **about}) for of in (first, {"pope": {"f1,none": 0.5}})]
+    for day, content in enumerate([contents[0], contents[1], "{broken"]):
+        (tmp_path / f"2026010{day}_results.json").write_text(content, "utf-8")
+    old, new = result_files([tmp_path, tmp_path])
+    table = results_table([old, new])
+    assert table is not None
+    rows = [(row["task"], row["metric"], row["value"].value, row["documents"]) for row in table.rows]  # type: ignore[union-attr]
+    assert rows == [("hedge_x", "se_auroc", 0.75, None), ("pope", "f1", 0.5, 500)]
+    text = Page(build_report([RUN], [old, new], QUICK)).text
+    assert "0.7500" in text
+    assert "12 s" in text
 
 
 def test_hedge_report_writes_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -370,6 +420,9 @@ def test_a_folder_is_served_to_this_machine_and_made_again_for_a_new_run(tmp_pat
     def ask(path: str = "", **head: str) -> tuple[int, str]:
         try:
             with urlopen(Request(server.url + path, headers=head), timeout=10) as reply:
+                assert (reply.headers["Content-Type"], reply.headers["X-Content-Type-Options"]) == (
+                    "text/html; charset=utf-8", "nosniff",
+                )  # fmt: skip
                 return reply.status, reply.read().decode()
         except HTTPError as error:
             return error.code, error.read().decode()
@@ -385,12 +438,3 @@ def test_a_folder_is_served_to_this_machine_and_made_again_for_a_new_run(tmp_pat
         with pytest.raises(ConfigError, match="cannot listen"):
             ReportServer(tmp_path, build, server.server_address[1])
         server.shutdown()
-
-
-def test_tables_and_texts_of_a_page_are_escaped() -> None:
-    text = build_report([replace(RUN, task="<b>x</b>", model="<i>\x1b</i>")], options=QUICK)
-    assert "<b>x</b>" not in text
-    assert escape("<b>x</b>") in text
-    assert "\x1b" not in text
-    with pytest.raises(Exception, match="undefined"):
-        render("claims.html.j2", scripts=[])

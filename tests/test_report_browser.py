@@ -232,17 +232,22 @@ def test_without_scripts_the_numbers_are_there(report: Path, open_page: Any) -> 
     assert "needs JavaScript" in page.locator("noscript").inner_text()
 
 
-@pytest.fixture(scope="module")
-def claims(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def write_claims(folder: Path, images: int) -> Path:
+    """Of a run with a hostile name; every other answer is wrong."""
     from test_claim_table import scored_run, scripted
 
     from hedge_tasks.measures.unit_table import unit_table
     from hedge_tasks.report.claim_page import build_claim_page
 
-    sets = tuple(replace(a, label=i % 2) for i, a in enumerate(scripted(0, images=25)))
-    scored = scored_run(sets)
+    sets = tuple(a.with_label(i % 2) for i, a in enumerate(scripted(0, images=images)))
     run = Run("</script><script>window.hacked = 1</script>", "script", sets)
-    return written(tmp_path_factory.mktemp("claims"), build_claim_page(scored, unit_table(scored), run))
+    scored = scored_run(sets)
+    return written(folder, build_claim_page(scored, unit_table(scored), run))
+
+
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_claims(tmp_path_factory.mktemp("claims"), images=25)
 
 
 def test_claims_show_the_first_twenty_then_more_and_open_what_draws_say(claims: Path, open_page: Any) -> None:

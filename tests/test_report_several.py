@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from finished_runs import HOSTILE, finished_run, suite_run
 
-from hedge_tasks.measures.run_measures import compare_documents, documents_of, sums_of
 from hedge_tasks.report.analysis import Analysis, analyse, compare_between, compare_within, table_of
 from hedge_tasks.report.run_names import differences, names_of_runs, what_differs
 from hedge_tasks.report.several import side_by_side
@@ -27,13 +26,6 @@ def three() -> tuple[Analysis, ...]:
 
 def test_short_names_say_which_model_it_is_and_no_two_are_alike() -> None:
     assert list(short_names([FIRST, SECOND]).values()) == ["Qwen2.5-VL-7B-Instruct", "llava-1.5"]
-    names = ["x/one (hf)", "y/one (hf)", "y/two (vllm)", "three"]
-    assert list(short_names(names).values()) == ["x/one (hf)", "y/one (hf)", "two", "three"]
-    address = "hedge_openai|base_url=http://10.0.0.7:8000/v1|model=Qwen/Q"
-    assert list(short_names([address, "hedge_hf|pretrained=Qwen/Q"]).values()) == [
-        "Q [1]",
-        "hedge_hf|pretrained=Qwen/Q",
-    ]
     long = [f"{'a' * 80}-{i} (hf, {'b' * 50}{i})" for i in range(2)]
     named = list(short_names(long).values())
     assert len(set(named)) == 2
@@ -77,17 +69,6 @@ def test_runs_of_one_task_are_compared_with_corrected_p_values() -> None:
     assert [row["difference"] for row in head.pairs.rows] == [pair.comparison.number for pair in pairs]
     assert all(pair.p_adjusted is None for pair in compare_within(first))
     assert "exploratory" in table_of(compare_within(first)).to_text()
-
-
-def test_a_suites_leading_number_is_compared_by_its_documents() -> None:
-    runs = [suite_run(40, seed=seed, wrong=seed / 10, model=f"m{seed}") for seed in (1, 3)]
-    [f1, *_] = sums_of(runs[0].settings)
-    expected = compare_documents(f1, *(documents_of(run, f1) for run in runs))
-    head = side_by_side(analyse(runs), ["a", "b"])
-    assert expected is not None
-    assert head.pairs is not None
-    assert head.pairs.rows[0]["difference"] == expected.number
-    assert [column.heading for column in head.numbers.columns[3:6]] == ["F1", "accuracy", "hallucination rate"]
 
 
 def test_only_what_both_have_is_paired_and_the_page_says_so() -> None:

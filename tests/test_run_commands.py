@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,81 +15,47 @@ from sampling_process import SeededModel, requests
 
 from hedge_tasks.cli import main
 from hedge_tasks.clustering import build_backend
-from hedge_tasks.detectors.pipeline import SCORE_NAMES, cluster_answer_sets, score_clustered
+from hedge_tasks.detectors.pipeline import cluster_answer_sets, score_clustered
 from hedge_tasks.judging import build_judge
 from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.runs.from_answers import run_from_answers
 from hedge_tasks.runs.from_store import run_from_store
 from hedge_tasks.runs.relabel import relabel
-from hedge_tasks.runs.run_files import Run, save_run
+from hedge_tasks.runs.run_files import save_run
 from hedge_tasks.sampling import Answer, AnswerSet
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.statistics import auroc
 
-N = 6
-
-
-def answer_sets(seed: int = 0, documents: int = 40) -> tuple[AnswerSet, ...]:
-    """Answers that vary more where the label is 1."""
-    dice = random.Random(seed)
-
-    def answer(wide: int) -> Answer:
-        return Answer(dice.choice("abcd"[: 2 + 2 * wide]), -dice.random())
-
-    sets = []
-    for i in range(documents):
-        label = dice.randrange(2)
-        wide = label if dice.random() < 0.7 else 1 - label
-        answers = [tuple(answer(wide) for _ in range(N)) for _ in range(2)]
-        sets.append(AnswerSet(f"q{i}", answer(wide), *answers, "what?", "a", label, f"image{i // 2}"))
-    return tuple(sets)
-
-
-FILTERS = {"exact": {"with_question": False, "backend": "exact", "alpha": 1.0}}
-
-
-def save(folder: Path, seed: int = 0, **fields: Any) -> Run:
-    run = Run("hedge_demo", f"m{seed}", answer_sets(seed), settings={"filters": FILTERS, **fields}, created="2026")
-    save_run(run, folder / "hedge_runs")
-    return run
+FINISHED = finished_run(40)
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    save(tmp_path)
+    save_run(FINISHED, tmp_path / "hedge_runs")
     return tmp_path
 
 
-def reference(sets: tuple[AnswerSet, ...], name: str, alpha: float = 1.0) -> float:
-    clustered = cluster_answer_sets(sets, build_backend("exact"))
+def reference(name: str, alpha: float = 1.0) -> float:
+    clustered = cluster_answer_sets(FINISHED.answer_sets, build_backend("exact"))
     scores = [score_clustered(answers, alpha=alpha) for answers in clustered]
     return auroc([s[name] for s in scores], [s.label for s in scores])
 
 
-def test_rescore_gives_the_numbers_of_the_runs_own_filters(run: Path, printed: Callable[..., Any]) -> None:
-    filters = printed("rescore", run)["filters"]
-    assert list(filters) == ["exact"]
-    for name in SCORE_NAMES:
-        assert filters["exact"]["auroc"][name]["value"] == pytest.approx(reference(answer_sets(), name))
-
-
 def test_rescore_with_another_alpha_changes_vase_alone(run: Path, printed: Callable[..., Any], tmp_path: Path) -> None:
     changed = printed("rescore", run, "--alpha", "3", "--out", tmp_path / "out")["filters"]["exact"]
-    assert changed["auroc"]["vase"]["value"] == pytest.approx(reference(answer_sets(), "vase", 3.0))
-    assert reference(answer_sets(), "vase", 3.0) != reference(answer_sets(), "vase")
-    assert changed["auroc"]["se"]["value"] == pytest.approx(reference(answer_sets(), "se"))
+    assert changed["auroc"]["vase"]["value"] == pytest.approx(reference("vase", 3.0))
+    assert reference("vase", 3.0) != reference("vase")
+    assert changed["auroc"]["se"]["value"] == pytest.approx(reference("se"))
     # Written as a run, which has these numbers by itself.
     assert printed("rescore", tmp_path / "out")["filters"]["exact"] == changed
 
 
-def test_rescore_of_a_store_labels_the_answers(tmp_path: Path, printed: Callable[..., Any]) -> None:
+def test_a_run_from_a_store_names_its_judge_with_the_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: Callable[..., Any]
+) -> None:
     generate_samples(SeededModel(0), requests(tmp_path / "hedge_answers", 2))  # type: ignore[arg-type]
     facts = printed("rescore", tmp_path, "--clustering", "exact")
     assert (facts["task"], facts["filters"]["exact"]["n"]) == ("task", 12)
-
-
-def test_a_run_from_a_store_names_its_judge_with_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    generate_samples(SeededModel(0), requests(tmp_path / "hedge_answers", 2))  # type: ignore[arg-type]
     first = run_from_store(tmp_path, None, "rule")
     edition = RuleJudge.version
     assert {(v["judge"], v["version"]) for v in first.verdicts.values()} == {(f"rule {edition}", edition)}
@@ -116,7 +81,7 @@ def test_an_answer_that_was_cut_has_no_label_whoever_judges_it_again() -> None:
 def test_show_marks_where_every_answer_comes_from(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(run), "--id", "q3"]) == 0
     printed = capsys.readouterr().out
-    answers = answer_sets()[3]
+    answers = FINISHED.answer_sets[3]
     for mark, texts in (("baseline", [answers.baseline]), ("clean", answers.clean), ("noisy", answers.noisy)):
         found = sorted(line.split()[-1] for line in printed.splitlines() if line.split()[1:2] == [mark])
         assert found == sorted(answer.text for answer in texts)
@@ -138,7 +103,7 @@ def test_show_says_how_it_was_decoded(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_show_as_json_has_clusters_and_scores(run: Path, printed: Callable[..., Any]) -> None:
     facts = printed("show", run, "--id", "q3", "--clustering", "exact")
-    [clustered] = cluster_answer_sets([answer_sets()[3]], build_backend("exact"))
+    [clustered] = cluster_answer_sets([FINISHED.answer_sets[3]], build_backend("exact"))
     assert facts["cluster_ids"] == list(clustered.cluster_ids or ())
     assert facts["scores"] == json.loads(json.dumps(dict(score_clustered(clustered))))
 

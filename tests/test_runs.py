@@ -39,6 +39,12 @@ def test_the_newest_run_of_each_task_and_model_counts(tmp_path: Path) -> None:
         ("hedge_vqarad", "000006"),
     ]
     assert load_run(tmp_path, "hedge_vqarad").task == "hedge_vqarad"
+    with pytest.raises(DataError, match=r"holds 2 runs.*hedge_demo of m.*hedge_vqarad of m"):
+        load_run(tmp_path)
+    with pytest.raises(ConfigError, match="hedge_vqarad"):
+        load_run(tmp_path, "hedge_vqarat")
+    save_run(run(model="n"), tmp_path)
+    assert [r.model for r in load_runs(tmp_path)] == ["m", "n", "m"]
 
 
 def test_runs_of_other_draws_are_runs_of_their_own(tmp_path: Path) -> None:
@@ -48,21 +54,6 @@ def test_runs_of_other_draws_are_runs_of_their_own(tmp_path: Path) -> None:
     assert [r.created[17:19] for r in load_runs(tmp_path)] == ["01", "09"]
     with pytest.raises(DataError, match="holds 2 runs"):
         load_run(tmp_path)
-
-
-def test_a_run_never_overwrites_another(tmp_path: Path) -> None:
-    for model in ("m", "n"):
-        save_run(run(model=model), tmp_path)
-    assert [r.model for r in load_runs(tmp_path)] == ["m", "n"]
-
-
-def test_several_runs_are_listed_where_one_is_wanted(tmp_path: Path) -> None:
-    save_run(run(), tmp_path)
-    save_run(run("hedge_vqarad"), tmp_path)
-    with pytest.raises(DataError, match=r"holds 2 runs.*hedge_demo of m.*hedge_vqarad of m"):
-        load_run(tmp_path)
-    with pytest.raises(ConfigError, match="hedge_vqarad"):
-        load_run(tmp_path, "hedge_vqarat")
 
 
 def test_plain_answer_sets_are_a_run_without_settings(tmp_path: Path) -> None:
@@ -88,6 +79,10 @@ def sealed(*rows: dict[str, object], **header: object) -> str:
         (sealed(hedge_run=3), "x.jsonl:1: hedge_run: expected 2, got 3"),
         (sealed(settings=1), "x.jsonl:1: settings: expected an object, got 1"),
         (sealed({}), r"x.jsonl:2: baseline: missing"),
+        *(
+            (sealed({**answer_set(0).to_dict(), "verdict": verdict}), "x.jsonl:2: verdict")
+            for verdict in (5, ["x"], {"reason": 5}, {"judge": {}}, {"objects": 1})
+        ),
         (
             answer_set(0).to_json() + '\n{"id": "q0", "answers": ["a"]}',
             "another row has the id 'q0' and differs: .*x.jsonl:1",

@@ -86,14 +86,6 @@ def test_a_model_is_asked_about_open_replies_alone_and_decides_them(
         assert {a.id: a.label for a in relabel(told, build_judge("rule"))[0].answer_sets} == after
 
 
-def test_a_model_is_taken_at_its_word_where_it_is_sure() -> None:
-    def taken_for(**shares: float) -> str | None:
-        return own_reading({f"{READ}{option}": Answer(option, math.log(p), 1) for option, p in shares.items()})
-
-    assert [taken_for(A=0.81, B=0.19), taken_for(A=0.45, B=0.05, C=0.05)] == ["A", "A"]
-    assert [taken_for(A=0.79, B=0.21), taken_for(A=0.5, B=0.5), taken_for(A=1.0), taken_for()] == [None] * 4
-
-
 @given(share=st.floats(0.01, 1.0), total=st.floats(1e-9, 1.0))
 def test_a_model_is_heard_where_its_offered_readings_have_half_of_all_probability(share: float, total: float) -> None:
     assume(min(abs(total - 0.5), abs(share - 0.8), abs(share - 0.2)) > 1e-9)

@@ -2,47 +2,77 @@
 
 from __future__ import annotations
 
+import math
+import random
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import cycle
+from functools import partial
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from at_border import at_border
-from deviating_server import DeviatingServer
 from finished_runs import measure_health
-from openai_server import serve
-from test_hook import PICTURE, requests
+from requested import FakeModel
+from test_hook import requests
 
 from hedge_tasks.data.answers import Answer, AnswerSet, Served, read_report
-from hedge_tasks.models.hedge_openai import HedgeOpenAI
+from hedge_tasks.models.hedge_openai import NEUTRAL
 from hedge_tasks.runs.health import Health, decoding_line
 from hedge_tasks.runs.health_tests import HealthTest
 from hedge_tasks.runs.setting_tests import SETTINGS
-from hedge_tasks.sampling.behaviour import MOST_REQUESTS, SettingTried, behaviour_of
+from hedge_tasks.sampling.behaviour import MOST_REQUESTS
 from hedge_tasks.sampling.hook import generate_samples
+from hedge_tasks.sampling.probe import DRAWS
 from hedge_tasks.sampling.requests import DrawRequest
 
 pytestmark = pytest.mark.framework
 
-DOCUMENTS = 60
+NO, PERHAPS, YES, SURE = "contradicted", "not verifiable", "not contradicted", "verified"
 
 
-def questions(n_documents: int, **plan: Any) -> Iterator[SimpleNamespace]:
-    for i, row in enumerate(requests(n_documents, model=None, n=10, n_noisy=0, probe=True, **plan)):
+def questions(n_documents: int) -> Iterator[SimpleNamespace]:
+    for i, row in enumerate(requests(n_documents, model=None, n=10, n_noisy=0, probe=True)):
         request = replace(row.args[2], question=f"where, in picture {i}?")
         yield SimpleNamespace(args=(*row.args[:2], request, 0, *row.args[4:]))
 
 
-def health_of_server(server: DeviatingServer, n_documents: int = 3, **plan: Any) -> Health:
-    """Of a run through a server, whose clean draws come ten in a request."""
-    with serve(server, models=["tiny"], owner="vllm") as url:
-        model: Any = HedgeOpenAI(model="tiny", base_url=url, retry_backoff_s=0, wait_for_server=0, num_concurrent=1)
-        model.task_dict = {"task": {"test": [{"image": PICTURE}]}}
-        lines = generate_samples(model, list(questions(n_documents, **plan)))
+WORDS = ("left", "right", "upper", "lower", "middle", "none", "both", "outer", "inner", "front", "back", "side")
+ANEW = count()
+
+
+def said_of(draw: DrawRequest, ignores: tuple[str, ...] = (), hottest: float = math.inf, scale: float = 1.0) -> Answer:
+    """The answer of a model with known distributions, which may do something else than it is asked.
+
+    Args:
+        ignores: settings that are passed over, the seed among them.
+        hottest: cap of the temperature.
+        scale: factor on the log-probabilities that are told.
+    """
+    plan, text = draw.request.plan, draw.request.question[:200]
+    p = np.random.default_rng(zlib.crc32(text.encode())).dirichlet(np.full(len(WORDS), 0.6)) + 1e-9
+    asked = {name: value for name, value in plan.limits().items() if name not in ignores}
+    q = p ** (1 / max(min(draw.draw.temperature, hottest), 1e-3))
+    q, order = q / q.max(), np.argsort(-q)
+    q[order[asked.get("top_k", len(q)) :]] = 0
+    q[q < asked.get("min_p", 0)] = 0
+    q /= q.sum()
+    q[order[np.cumsum(q[order]) - q[order] >= asked.get("top_p", 1.0)]] = 0
+    seed = f"{draw.draw.seed} {text}" if draw.seeded and "seed" not in ignores else next(ANEW)
+    [i] = random.Random(seed).choices(range(len(q)), q.tolist())
+    return Answer(WORDS[i], scale * math.log(p[i]), 1, "stop", end_logprob=0.0, served=Served("tiny"))
+
+
+def health_of_model(n_documents: int = 3, **deviation: Any) -> Health:
+    model: Any = FakeModel(partial(said_of, **deviation))
+    model.sent_decoding = lambda limits: {**NEUTRAL, "repetition_penalty": "the server's"}
+    lines = generate_samples(model, list(questions(n_documents)))
     report = read_report(lines[0])
     assert report is not None
+    assert len(model.asked) == n_documents * 11 + DRAWS + 1 + DRAWS // 2 + MOST_REQUESTS
     return measure_health([AnswerSet.from_json(line) for line in lines], report)
 
 
@@ -54,61 +84,29 @@ def states(health: Health) -> dict[str, str]:
     return {name: one.state for name, one in of(health).items()}
 
 
-@pytest.mark.slow
-def test_a_server_that_obeys_is_contradicted_by_nobody() -> None:
-    server = DeviatingServer()
-    found = health_of_server(server, DOCUMENTS)
+def test_a_model_that_obeys_is_contradicted_by_nobody() -> None:
+    found = health_of_model(60)
     assert tuple(of(found)) == SETTINGS
-    assert states(found) == {
-        "temperature": "not contradicted",
-        "top_k": "not contradicted",
-        "top_p": "not contradicted",
-        "min_p": "not contradicted",
-        "seed": "verified",
-        "penalties": "not verifiable",
-        "one model": "not contradicted",
-        "log-probability base": "not contradicted",
-        "no cache": "verified",
-        "batch": "not contradicted",
-    }
+    named = {"seed": SURE, "no cache": SURE, "penalties": PERHAPS}
+    assert states(found) == {name: named.get(name, YES) for name in SETTINGS}
     assert not any(finding.unreliable for finding in found.findings)
-    assert server.asked <= DOCUMENTS * 2 + 13 + MOST_REQUESTS
 
 
-def test_an_ignored_seed() -> None:
-    found = health_of_server(DeviatingServer(ignores=("seed",)))
-    assert of(found)["seed"].state == "contradicted"
-    assert found.unreliable is None  # the numbers are as good, but cannot be made again
+def test_what_a_model_does_otherwise_is_noticed() -> None:
+    seedless = health_of_model(ignores=("seed",))
+    assert (of(seedless)["seed"].state, seedless.unreliable) == (NO, None), "as good, but cannot be made again"
+    for name in ("top_k", "top_p", "min_p"):
+        ignored = states(health_of_model(ignores=(name,)))
+        assert [other for other in ("top_k", "top_p", "min_p") if ignored[other] == PERHAPS] == [name]
+    for deviation in ({"hottest": 0.4}, {"scale": 0.5}):
+        found = health_of_model(60, **deviation)
+        assert (states(found)["temperature"], found.unreliable is None) == (NO, False)
 
 
 def test_a_model_that_this_package_samples_needs_no_belief() -> None:
     decoding = {"asked": "pure", "temperature": 1.0, "sampled_here": True, "sent": {"top_k": 0}}
     found = states(measure_health([AnswerSet("1", Answer("a"), (Answer("a"), Answer("b")))], {"decoding": decoding}))
     assert {name for name, state in found.items() if state != "verified"} == {"seed", "batch"}
-
-
-def spread(*texts: str, logp: float | None = None) -> dict[str, SettingTried]:
-    """What is found where draws that must repeat are these texts in turn."""
-    said = cycle(texts)
-    plain = [Answer(f"{word} is what the picture shows to me") for word in ("left", "right", "none")]
-    plain = plain if len(texts[0].split()) > 1 else [Answer(a.text.split()[0]) for a in plain]
-
-    def ask(draws: Mapping[str, DrawRequest]) -> dict[str, Answer | str]:
-        return {key: Answer(next(said), logp, None if logp is None else 1, "stop") for key in draws}
-
-    [row] = questions(1)
-    draw = row.args[2].plan.draws("key0")[1]
-    return behaviour_of(DrawRequest(row.args[2], draw, dict, ("task", "test", 0)), plain, ask)
-
-
-def test_a_tie_between_tokens_contradicts_nothing() -> None:
-    long = "left is what the picture shows to {}"
-    # Far behind the first words, rounding may decide.
-    assert spread(long.format("me"), long.format("us"), long.format("them"))["top_k"].all_same is True
-    # Two short answers without log-probabilities may be a tie; with them it is known whether they are.
-    assert spread("left", "right")["top_k"].all_same is None
-    assert spread("left", "right", logp=-0.7)["top_k"].all_same is True
-    assert spread("left", "right", "none")["top_k"].all_same is False
 
 
 TWO = [AnswerSet("1", Answer("a"), (Answer("a"), Answer("b")))]
@@ -122,9 +120,6 @@ def verdict(setting: str, sets: Sequence[AnswerSet] = TWO, sent: Mapping[str, An
 
 def tried(name: str, distinct: int, **fields: Any) -> dict[str, Any]:
     return {"behaviour": {name: {"draws": 4, "distinct": distinct, **fields}}}
-
-
-NO, PERHAPS, YES, SURE = "contradicted", "not verifiable", "not contradicted", "verified"
 
 
 def test_what_the_probe_tried_decides_on_its_setting() -> None:

@@ -1,30 +1,23 @@
-"""SHALE: items of the released files, how replies are read, the metrics, and the data set that is built."""
+"""SHALE: items of the released files, how replies are read, and the data set that is built."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from requested import png
-from rows import rows_of
-from shale_set import small_set
 
-from hedge_tasks.data.splits import load_split
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.judging import Case, build_judge
 from hedge_tasks.replies.parsing import PARSINGS
-from hedge_tasks.suites.shale.building import build, image_folder
-from hedge_tasks.suites.shale.items import DATASET, SCENARIOS, options_of, read_item
+from hedge_tasks.suites.shale.building import image_folder
+from hedge_tasks.suites.shale.items import SCENARIOS, options_of
 from hedge_tasks.suites.shale.judge import read
-from hedge_tasks.suites.shale.measures import MEASURES
 from hedge_tasks.suites.shale.released import read_released
-
-METRICS = rows_of(MEASURES)
 
 FRUIT = "What is it? (A) a pear (B) a plum (C) a peach plum (D) a fig"
 
@@ -44,27 +37,7 @@ def row(number: int = 1, **changes: Any) -> dict[str, Any]:
     return {key: value for key, value in {**fields, **changes}.items() if value is not None}
 
 
-MCQ = {"task": "MCQ", "instruction": FRUIT, "ground_truth": None}
-
-
 # --- items ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"ground_truth": None}, "'ground_truth' is missing"),
-        ({"ground_truth": "maybe"}, "'maybe'"),
-        ({"images": ["a.jpg", "b.jpg"]}, "expected one image"),
-        ({**MCQ, "Ground Truth Option": "(E)"}, "the right option 'E' is none"),
-        ({**MCQ, "ground_truth": "a kiwi"}, "'a kiwi' is none"),
-    ],
-)
-def test_a_row_that_makes_no_sense_is_named(changes: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(DataError) as caught:
-        read_item(row(**changes), "clean", "Clean.json[7]")
-    assert str(caught.value).startswith("Clean.json[7]: ")
-    assert complaint in str(caught.value)
 
 
 def test_options_are_found_and_a_lone_letter_is_none() -> None:
@@ -151,52 +124,3 @@ def test_the_judge_keeps_both_readings() -> None:
         build_judge("shale", parsing="offical")
     with pytest.raises(DataError, match="4: '\\(E\\) x' is no answer"):
         judge.judge([Case("4", FRUIT, "(E) x", "B")])
-
-
-# --- metrics ----------------------------------------------------------------------------------------------------------
-
-
-def record(name: str, right: int | None, scenario: str = "clean", pair: str = "1", **document: Any) -> dict[str, Any]:
-    """What a metric is given of one judged answer; None: not judged."""
-    label = None if right is None else 1 - right
-    fields = {"scenario": scenario, "pair": pair, "group": f"g{pair}", "aspect": "color", "task": "mcq", **document}
-    scores = SimpleNamespace(
-        label=label, reported_label=label, group=fields["group"], question_type=scenario, se=0, vase=0
-    )
-    return METRICS[name].record(scores, {"label": label, "category": None}, fields)  # type: ignore[arg-type]
-
-
-def test_the_gain_is_that_of_mmstar() -> None:
-    right, blind = (1, 1, 1, 0), (1, 1, 0, 1)
-
-    def value(name: str) -> Any:
-        pairs = enumerate(zip(right, blind, strict=True))
-        return METRICS[name]([record(name, r, pair=str(i), blind_right=b) for i, (r, b) in pairs])
-
-    assert value("multimodal_gain") == pytest.approx(3 / 4 - 3 / 4)
-    assert value("accuracy_blind") == 3 / 4
-
-
-# --- the data set -----------------------------------------------------------------------------------------------------
-
-
-def test_the_data_set_keeps_pairs_together_and_names_what_it_leaves_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = small_set()
-    lost, broken = "Image/1-crp.png", "Image/2.png"
-    contents: dict[str, bytes] = {**made.images, broken: b"no image"}
-    del contents[lost]
-    built = build(made.items, contents.get, tmp_path)
-    assert (built.missing, built.unreadable) == ((lost,), (broken,))
-    usable = [item for item in made.items if item.image not in (lost, broken)]
-    assert built.rows == {task: sum(item.task == task for item in usable) for task in built.rows}
-    monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
-    closed = load_split(DATASET, None, "discriminative")
-    assert len(closed) == built.rows["ynq"] + built.rows["mcq"]
-    first = load_split(DATASET, None, "discriminative-mcq").select(range(9))
-    assert len(set(first["pair"])) == len(set(first["group"])) == 1
-    assert first["scenario"] == [s for s in SCENARIOS if s not in ("crp", "crp_p")]
-    assert first[0]["image"].size == (48, 48)
-    flag = load_split(DATASET, None, "generative-ffq").filter(lambda r: r["aspect"] == "geography")[0]
-    assert flag["known"].startswith(flag["description"] + " The capital of the country with")

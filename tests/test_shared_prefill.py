@@ -213,18 +213,6 @@ def sampler_and_reader(model: Any, draws: list[Draw]) -> tuple[TokenSampler, Ans
     return sampler, AnswerReader(TOKENIZER, model.generation_config, ())
 
 
-def test_what_was_said_is_as_likely_when_it_is_forced(family: tuple[Any, dict[str, torch.Tensor]]) -> None:
-    model, inputs = family
-    draws = [Draw("clean", i, 1.0, 1000 + i) for i in range(2)]
-    model.generation_config.eos_token_id = IMAGE  # which nothing says: every answer has six tokens
-    answers = PlainGeneration(model).decode(inputs, *sampler_and_reader(model, draws), 6)
-    tokens = [[int(word) for word in answer.text.split()] for answer in answers]
-    forced = decoding.forced_logprobs(model, inputs, tokens)
-    assert all(len(row) == 6 for row in forced)
-    means = [sum(row) / len(row) for row in forced]
-    assert means == pytest.approx([answer.mean_logprob for answer in answers], abs=5e-5)
-
-
 def test_rows_that_finish_leave_the_batch_and_change_nothing(
     family: tuple[Any, dict[str, torch.Tensor]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

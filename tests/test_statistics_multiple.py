@@ -15,16 +15,6 @@ from hedge_tasks.statistics import (
 from hedge_tasks.statistics.multiple import step_down
 
 
-def made(n=240, many=5, seed=0, gain=0.4):
-    """Labels, a reference, and scores of which the last one is better."""
-    rng = np.random.default_rng(seed)
-    labels = (rng.random(n) < 0.4).astype(int)
-    reference = rng.normal(size=n) + labels
-    common = rng.normal(size=n)
-    scores = [reference + 0.6 * common + 0.3 * rng.normal(size=n) for _ in range(many)]
-    return labels, reference, [*scores[:-1], scores[-1] + gain * labels]
-
-
 def test_uncorrelated_deviations_are_sidaks_and_copies_are_one():
     p = np.array([0.012, 0.3, 0.05])
     found = step_down(p, np.eye(3))
@@ -42,14 +32,17 @@ def test_two_correlated_ones_are_the_normal_distribution_of_two():
 
 def test_comparisons_are_joined_by_document_and_group():
     """Of the same differences in another order they are one; of other documents they are independent."""
-    labels, reference, scores = made(many=1)
+    rng = np.random.default_rng(0)
+    labels = (rng.random(240) < 0.4).astype(int)
+    reference = rng.normal(size=240) + labels
+    score = reference + rng.normal(size=240)
     groups = np.array([f"g{i // 3}" for i in range(len(labels))])
     order = np.random.default_rng(3).permutation(len(labels))
     for by_group in (False, True):
         found, again = (
-            compare_scores(
-                scores[0][at], reference[at], labels[at], groups=groups[at].tolist() if by_group else None
-            ).of(at.tolist())
+            compare_scores(score[at], reference[at], labels[at], groups=groups[at].tolist() if by_group else None).of(
+                at.tolist()
+            )
             for at in (np.arange(len(labels)), order)
         )
         if not by_group:

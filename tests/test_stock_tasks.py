@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from unittest.mock import patch
 import pytest
 import stock_data
 from evaluation import Run, evaluate
-from loguru import logger
 
 from hedge_tasks.runs.run_files import Run as RunFile
 from hedge_tasks.runs.run_files import load_runs
@@ -127,18 +125,13 @@ def own_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Evaluated:
-    """An evaluation, what it logged and what its model was asked."""
+    """An evaluation, and what its model was asked."""
 
     def __init__(self, output: Path, *arguments: str) -> None:
         import scripted_models
 
-        lines: list[str] = []
-        sink = logger.add(lambda message: lines.append(str(message)), level="DEBUG")
         scripted_models.Scripted.asked.clear()
         self.run: Run = evaluate(output, *arguments)
-        with suppress(ValueError):  # lmms-eval takes all sinks away
-            logger.remove(sink)
-        self.said = lines
         self.asked = list(scripted_models.Scripted.asked)
         self.files: dict[str, RunFile] = {run.task: run for run in load_runs(output)}
 

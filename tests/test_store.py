@@ -23,28 +23,6 @@ def test_key_depends_on_values_not_on_their_order() -> None:
     assert draw_key({"a": 1, "b": 2}) == draw_key({"b": 2, "a": 1}) != draw_key({"a": 2, "b": 1})
 
 
-def test_answers_survive_the_process(tmp_path: Path) -> None:
-    with AnswerStore(tmp_path) as store:
-        store.put([record(1, "ja\n\u2028é\x1b"), record(2)])
-    again = AnswerStore(tmp_path)
-    assert again.get(record(1).key) == Answer("ja\n\u2028é\x1b", -0.25, 2)
-    assert (len(again), len(again.dropped)) == (2, 0)
-
-
-def test_a_changed_byte_never_becomes_an_answer(tmp_path: Path) -> None:
-    with AnswerStore(tmp_path) as store:
-        store.put([record(1), record(2)])
-    [file] = tmp_path.iterdir()
-    content = file.read_bytes()
-    for position in range(content.index(b"\n")):
-        changed = bytearray(content)
-        changed[position] ^= 1
-        file.write_bytes(changed)
-        store = AnswerStore(tmp_path)
-        assert store.get(record(1).key) is None
-        assert store.get(record(2).key) == record(2).answer or content[position] ^ 1 == ord("\n")
-
-
 @pytest.mark.parametrize("when", ["at once", "at the end"])
 def test_a_full_disk_is_a_clear_error(when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if when == "at once":

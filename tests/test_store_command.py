@@ -11,31 +11,15 @@ import pytest
 from sampling_process import DOCUMENTS, SeededModel, requests
 
 from hedge_tasks.cli import main
-from hedge_tasks.sampling import Answer, AnswerSet
+from hedge_tasks.sampling import Answer
 from hedge_tasks.sampling.hook import generate_samples
 from hedge_tasks.sampling.segments import write_segment
 from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 
 
-class CountingModel(SeededModel):
-    """Remembers how many draws it was asked for."""
-
-    asked = 0
-
-    def generate_draws(self, draws: Any) -> Any:
-        self.asked += len(draws)
-        return super().generate_draws(draws)
-
-
-def sample(store: Path | None, n: int) -> tuple[list[AnswerSet], int]:
-    model = CountingModel(0)
-    lines = generate_samples(model, requests(store, n))  # type: ignore[arg-type]
-    return [AnswerSet.from_json(line) for line in lines], model.asked
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    sample(tmp_path / "store", 3)
+    generate_samples(SeededModel(0), requests(tmp_path / "store", 3))
     return tmp_path / "store"
 
 

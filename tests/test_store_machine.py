@@ -20,7 +20,7 @@ from hedge_tasks.sampling.store import AnswerStore, FinishedDraw
 WRITERS = st.sampled_from("AB")
 DOCUMENTS = st.sampled_from(["p", "q"])
 INDICES = st.integers(0, 1)
-TEXTS = st.sampled_from(["yes", "no"])
+TEXTS = st.sampled_from(["yes", "ja\n\u2028é\x1b"])
 
 
 class StoreMachine(RuleBasedStateMachine):

@@ -12,7 +12,7 @@ import pytest
 from datasets import Dataset
 from test_kvasir_choice import rows as kvasir_rows
 from test_medhallu import rows as medhallu_rows
-from test_shale import folder_with, png, row
+from test_shale import FRUIT, folder_with, png, row
 from test_vope import story
 
 from hedge_tasks.data.splits import load_split
@@ -24,24 +24,31 @@ from hedge_tasks.suites.importing import ImportChoice
 from hedge_tasks.suites.kvasirvqa_x1 import documents as kvasir
 from hedge_tasks.suites.medhallu import documents as medhallu
 from hedge_tasks.suites.shale import building as shale
+from hedge_tasks.suites.shale.items import read_item
 from hedge_tasks.suites.shale.released import read_released
 from hedge_tasks.suites.shale.task import process_docs as shale_docs
 from hedge_tasks.suites.vope import building as vope
 from hedge_tasks.suites.vope.documents import process_docs as vope_docs
 from hedge_tasks.suites.vope.judge import relevance_judges
 from hedge_tasks.suites.vope.objects import recheck_records
+from hedge_tasks.suites.vqarad import documents as vqarad
 
 
 def test_shale_keeps_the_scenarios_of_an_item_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     about = {"image_prompt": "A red  pan", "facts": ["Pans", "fry."]}
     noisy = [row(2, images=["4.jpg"]), row(1, images=["3.jpg"])]
-    folder = folder_with(tmp_path, Clean=[row(1, **about), row(2, image_prompt="a RED pan")], Corruption=noisy)
+    lost = [row(3, images=["gone.jpg"]), row(4, images=["no.jpg"])]
+    clean = [row(1, **about), row(2, image_prompt="a RED pan"), *lost]
+    folder = folder_with(tmp_path, Clean=clean, Corruption=noisy)
+    (folder / "no.jpg").write_bytes(b"no image")
     (folder / "Image").mkdir()
     for number in range(1, 4):
         (folder / "Image" / f"{number}.jpg").write_bytes(png(number))
     (folder / "4.jpg").write_bytes(png(4)), (folder / "3.jpg").write_bytes(png(3))
     facts, code = shale.shale(folder, ImportChoice(out=tmp_path / "hub"))
-    assert (code, facts["SHALE"]["items"], facts["SHALE"]["rows"]) == (1, 4, {"ynq": 4})
+    found = facts["SHALE"]
+    assert (code, found["items"], found["rows"]) == (1, 6, {"ynq": 4})
+    assert (found["missing"], found["unreadable"]) == (("gone.jpg",), ("no.jpg",))
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path / "hub"))
     whole = load_split(shale.DATASET, None, "discriminative")
     assert whole["id"][:] == ["1-clean", "1-crp", "2-clean", "2-crp"]
@@ -119,6 +126,7 @@ def written(folder: Path, content: Any, name: str = "x.json") -> Path:
     return folder / name
 
 
+MCQ = {"task": "MCQ", "instruction": FRUIT, "ground_truth": None}
 ITEM = {"id": 1, "images": ["a.jpg"], "truth": ["dog"]}
 REFUSED: list[tuple[Callable[[Path], object], str]] = [
     (lambda at: medhallu.process_docs(medhallu_rows(1), show="bot"), "value of 'show' 'bot', did you mean 'both'"),
@@ -129,6 +137,26 @@ REFUSED: list[tuple[Callable[[Path], object], str]] = [
     (lambda at: medhallu.process_docs(of(medhallu_rows(1), Knowledge=[])), "row 0: Knowledge is"),
     (lambda at: medhallu.read_groups(written(at, {"q": "?"})), "expected a JSON object"),
     (lambda at: medhallu.read_groups(written(at, ["q"])), "expected a JSON object"),
+    (lambda at: kvasir.process_docs(kvasir_rows(["a"]), sizes=3), "'dataset_kwargs' 'sizes', did you mean 'size'"),
+    (lambda at: kvasir.process_docs(kvasir_rows(["a"]), size=0), "size: .* of at least 1, got 0"),
+    (lambda at: kvasir.process_docs(kvasir_rows(["a"]), size="5"), "size: .* of at least 1, got '5'"),  # type: ignore[arg-type]
+    (
+        lambda at: kvasir.process_docs(kvasir_rows(["a"]), seed=True),
+        "seed: .* of at least 0, got True",
+    ),
+    (lambda at: kvasir.process_docs(kvasir_rows(["a"]), seed=-1), "seed: .* of at least 0, got -1"),
+    (
+        lambda at: vqarad.process_docs(Dataset.from_dict({"answer": ["yes", None, "no", " "]})),
+        r"2 rows .*\(rows 1, 3\)",
+    ),
+    (lambda at: read_item(row(ground_truth=None), "clean", "x"), "^x: 'ground_truth' is missing"),
+    (lambda at: read_item(row(ground_truth="maybe"), "clean", "x"), "^x: .*'maybe'"),
+    (lambda at: read_item(row(images=["a.jpg", "b.jpg"]), "clean", "x"), "^x: expected one image"),
+    (
+        lambda at: read_item(row(**MCQ, **{"Ground Truth Option": "E"}), "clean", "x"),
+        "^x: .* .E. is none",
+    ),
+    (lambda at: read_item(row(**{**MCQ, "ground_truth": "a kiwi"}), "clean", "x"), "^x: .*'a kiwi' is none"),
     (lambda at: kvasir.process_docs(kvasir_rows(["a"]), complexity=2), r"no question of complexity 2; there are \[1\]"),
     (lambda at: documents.read_items(written(at, [])), "expected a list of items"),
     (lambda at: vope.read_items(written(at, [ITEM, ITEM])), "item 2: the id 1 is there twice"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,32 +14,31 @@ import pytest
 from finished_runs import EXACT, finished_run
 
 from hedge_tasks.cli import main, printing
+from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import SCORE_NAMES
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.measures.comparisons import compare_two_scores
 from hedge_tasks.measures.detector_table import detector_table
 from hedge_tasks.measures.seed_spread import draws_shares
 from hedge_tasks.measures.sweep import sweep
+from hedge_tasks.numbers import Table
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.runs.scorers import scorer_of
 
 PRINT = printing.print_as
 EMBED = {"embed": {"with_question": False, "backend": "embed", "threshold": 0.9, "alpha": 1.0}}
+
+
+def altered(n: int, change: Callable[[AnswerSet], dict[str, Any]]) -> Run:
+    run = finished_run(n)
+    return replace(run, answer_sets=tuple(replace(a, **change(a)) for a in run.answer_sets))
+
+
 RUNS = {
     "plain": finished_run(30),
-    "one class": replace(
-        finished_run(20), answer_sets=tuple(replace(a, label=0) for a in finished_run(20).answer_sets)
-    ),
-    "unlabelled": replace(
-        finished_run(8), answer_sets=tuple(replace(a, label=None) for a in finished_run(8).answer_sets)
-    ),
-    "no log-probabilities": replace(
-        finished_run(30),
-        answer_sets=tuple(
-            replace(a, clean=tuple(replace(x, mean_logprob=None) for x in a.clean))
-            for a in finished_run(30).answer_sets
-        ),
-    ),
+    "one class": altered(20, lambda a: {"label": 0}),
+    "unlabelled": altered(8, lambda a: {"label": None}),
+    "no log-probabilities": altered(30, lambda a: {"clean": tuple(replace(x, mean_logprob=None) for x in a.clean)}),
     "two clusterings": finished_run(30, filters={**EXACT, "again": EXACT["exact"]}),
 }
 COMMANDS = {
@@ -88,6 +88,12 @@ def numbers(run: Run, command: str, facts: Any) -> None:
         assert told["difference"]["value"] == getattr(expected, "difference", None)
 
 
+def tables_in(result: Any) -> list[Table]:
+    """Those of a command's result that are not empty."""
+    parts = result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else ()
+    return [result] if isinstance(result, Table) and result.rows else [t for part in parts for t in tables_in(part)]
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_text_json_and_csv_of_every_command(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -100,6 +106,9 @@ def test_text_json_and_csv_of_every_command(
         called(capsys, *[path if word == "RUN" else word for word in words])
         text, as_json, as_csv = (shown(capsys, results[-1], form) for form in ("text", "json", "csv"))
         numbers(RUNS[name], command, json.loads(as_json))
+        for table in tables_in(results[-1]):
+            told = [column.source for column in table.columns]
+            assert all(any(source in row for row in table.rows) for source in told), (command, told)
         assert text.strip()
         for table in as_csv.strip().split("\n\n"):
             assert len({len(row) for row in csv.reader(io.StringIO(table))}) == 1

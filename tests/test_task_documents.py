@@ -10,21 +10,14 @@ import pytest
 from datasets import Dataset, Features, Value
 from datasets import Image as ImageFeature
 from PIL import Image
+from requested import FakeModel
+from test_task_results import EXACT, demo_config
 
 from hedge_tasks.data.answers import Answer, AnswerSet, FailedDocument, read_response
 from hedge_tasks.errors import DataError
-from hedge_tasks.lmms.catalogue import task_folder
+from hedge_tasks.lmms.task import HedgeTask
 
 pytestmark = pytest.mark.framework
-
-TASK = """
-include: {shared}
-task: hedge_four
-dataset_path: org/four
-test_split: test
-hedge_overrides: {{question_type: null, id: null, group: null}}
-generation_kwargs: {{n: 2, perturbation: none, probe: false, max_failed: {max_failed}}}
-"""
 
 
 def file_of(kind: str, colour: tuple[int, int, int]) -> bytes:
@@ -47,36 +40,12 @@ def four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("HEDGE_DATA_DIR", str(tmp_path))
 
     def load(max_failed: int) -> Any:
-        from lmms_eval.tasks import TaskManager
-
-        from hedge_tasks.lmms.plugin import entry_point
-
-        entry_point()
-        (tmp_path / "yaml").mkdir(exist_ok=True)
-        shared = task_folder() / "hedge_demo" / "hedge_demo.yaml"
-        (tmp_path / "yaml" / "four.yaml").write_text(TASK.format(shared=shared, max_failed=max_failed), "utf-8")
-        manager = TaskManager(include_path=str(tmp_path / "yaml"), include_defaults=False)
-        task = manager.load_task_or_group(["hedge_four"])["hedge_four"]
-        for ensemble in task._filters:
-            ensemble.filters = []
-        return task
+        plan = {"n": 2, "perturbation": "none", "probe": False, "max_failed": max_failed}
+        about = {"task": "hedge_four", "dataset_path": "org/four", "test_split": "test"}
+        columns = {"hedge_overrides": {"question_type": None, "id": None, "group": None}}
+        return HedgeTask({**demo_config(), **about, **columns, "filter_list": EXACT, "generation_kwargs": plan})
 
     return load
-
-
-class Looking:
-    """A model of ours that looks at its pictures."""
-
-    rank, is_simple, answer_identity = 0, False, "looking"
-
-    def __init__(self, task: Any) -> None:
-        self.task_dict = {"hedge_four": task.dataset}
-
-    def generate_draws(self, draws: Any) -> Any:
-        from hedge_tasks.sampling.prefetch import prefetch_messages
-
-        for i, _ in enumerate(prefetch_messages(draws)):
-            yield [(i, Answer("left", -0.5, 1))]
 
 
 def test_documents_whose_picture_cannot_be_shown_are_left_out_as_far_as_the_plan_allows(
@@ -89,7 +58,8 @@ def test_documents_whose_picture_cannot_be_shown_are_left_out_as_far_as_the_plan
     task = four(2)
     task.build_all_requests()
     assert any("1 of 20 rows cannot be shown: row 2: no image; they are left out" in line for line in said)
-    read = [read_response(line) for line in generate_samples(Looking(task), task.instances)]
+    model = FakeModel(lambda draw: Answer("left", -0.5, 1), {"hedge_four": task.dataset})
+    read = [read_response(line) for line in generate_samples(model, task.instances)]
     failed = {r.id: r.reason for r in read if isinstance(r, FailedDocument)}
     assert failed.keys() == {"1", "19"}
     assert failed["1"].endswith("its picture cannot be read: the document has no image")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.judging import Case, build_judge
+from hedge_tasks.lmms.own_task.task import OptionTask
 from hedge_tasks.lmms.reasoning import changed, spoken
 from hedge_tasks.lmms.task import HedgeTask
+from hedge_tasks.perturb import Wording
+from hedge_tasks.replies.reading import UNREADABLE
 from hedge_tasks.suites.medhallu.task import MedHalluTask
 
 
@@ -35,3 +39,10 @@ def test_answers_are_compared_without_thoughts_and_plain_ones_are_left_alone() -
     read = changed(thinking, lambda answer, _: spoken(answer))
     assert [answer.text for answer in read.answers] == ["left", "left", ""]
     assert read.baseline.mean_logprob == -0.5
+
+
+def test_replies_with_options_are_compared_by_what_their_letters_mean() -> None:
+    task: Any = SimpleNamespace(judge=build_judge("option"))
+    asked = Wording("Which? (A) dark Blue (B) red")
+    said = [Answer(text, finish="stop") for text in ("(B)", "A. dark blue", "?")]
+    assert [OptionTask.read_answer(task, a, asked).text for a in said] == ["red", "dark blue", UNREADABLE]

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from hedge_tasks.models.tiny import nli_path, vlm_path
-from training import demo_set, evaluate, nli, overconfident_set, phantom, vlm
+from training import demo_set, evaluate, nli, overconfident_set, phantom
 
 BLACK = np.zeros((phantom.IMAGE_SIZE, phantom.IMAGE_SIZE), np.uint8)
 
@@ -57,21 +57,6 @@ class TestVisionLanguageModel:
         assert 0.15 <= wrong.pop("all") <= 0.35
         assert all(0 < rate < 0.6 for rate in wrong.values()), wrong
 
-    def test_training_saw_what_the_chat_template_writes(self, answerer):
-        packer = vlm.Packer(answerer.processor.tokenizer)
-        messages = [
-            {"role": "system", "content": "Be brief."},
-            {
-                "role": "user",
-                "content": [{"type": "text", "text": "Question: Where?"}, {"type": "image", "image": BLACK}],
-            },
-        ]
-        ids = answerer.processor.apply_chat_template(
-            messages, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
-        )["input_ids"][0]
-        prefix = vlm.BOS + vlm.USER + vlm.IMAGE * vlm.N_PATCHES + "Be brief.\nQuestion:"
-        assert ids.tolist() == packer.encode(prefix) + packer.encode(" Where?") + packer.encode(vlm.ASSISTANT)
-
 
 class TestNli:
     @pytest.mark.slow
@@ -79,13 +64,6 @@ class TestNli:
         model = AutoModelForSequenceClassification.from_pretrained(nli_path()).eval()
         tokenizer = AutoTokenizer.from_pretrained(nli_path())
         assert nli.accuracy(nli.confusion(model, tokenizer, nli.held_out_pairs(500))) > 0.97
-
-    def test_relation_is_consistent(self):
-        meanings = [None, *{meaning for _, meaning in phantom.all_answers()}]
-        for one in meanings:
-            for other in meanings:
-                contradicts = nli.relation(one, other) == nli.CONTRADICTION
-                assert contradicts == (nli.relation(other, one) == nli.CONTRADICTION)
 
 
 @pytest.mark.slow

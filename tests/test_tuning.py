@@ -18,7 +18,7 @@ from hedge_tasks.clustering import build_backend
 from hedge_tasks.clustering.embedding import EmbeddingClustering
 from hedge_tasks.detectors.pipeline import Scores, cluster_answer_sets, score_clustered
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.detectors.thresholds import cluster_by_choice, take_choice
+from hedge_tasks.detectors.thresholds import cluster_by_choice
 from hedge_tasks.detectors.thresholds.choice import METHODS, ThresholdChoice, choose
 from hedge_tasks.detectors.thresholds.plateau import Grid, plateau, weighted_areas
 from hedge_tasks.detectors.thresholds.profile import DocumentProfile, profile_documents
@@ -171,22 +171,6 @@ def test_documents_that_chose_are_in_no_auroc_but_in_the_hallucination_rate() ->
     assert len(out) in range(8, 12)
     assert all(s.label is not None and s.reported_label is None for s in out)
     assert detection_auroc(scores, "se").n == len(sets) - len(out)
-
-
-@pytest.mark.parametrize(
-    ("backend_name", "options", "message"),
-    [
-        ("embed", {"threshold": "tunned"}, "did you mean 'tuned'"),
-        ("embed", {"threshold": "tuned", "tuning": {"folds": 1}}, "tuning: folds: expected"),
-        ("embed", {"threshold": "tuned", "tuning": {"low": 0.9, "high": 0.8}}, "low must be below high"),
-        ("embed", {"threshold": "tuned", "tuning": {"share": 1}}, "tuning: share: expected"),
-        ("embed", {"threshold": 0.9, "tuning": {}}, "only beside a threshold that is chosen"),
-        ("nli", {"threshold": "tuned"}, "only embed chooses one"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(backend_name: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        take_choice(backend_name, options)
 
 
 def test_a_plateau_wins_over_a_spike() -> None:

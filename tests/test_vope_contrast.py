@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from test_shared_prefill import FAMILIES, SPECIAL, TOKENIZER, first_prompt, sampler_and_reader, sharpen
+from test_mitigations import check_every_token, family, full_pass, softmax
+from test_shared_prefill import first_prompt
 
 from hedge_tasks.models.contrast import Contrast, ContrastiveDecoding, contrasted
-from hedge_tasks.models.decoding import _forced_pass
-from hedge_tasks.models.token_sampling import AnswerReader, TokenSampler
-from hedge_tasks.sampling import Draw
 from hedge_tasks.sampling.prompts import Prompt, load_prompt
 
 WRITING, CAPTIONING = load_prompt("vope/writing"), load_prompt("vope/captioning")
@@ -35,35 +35,19 @@ def test_the_plausibility_constraint_is_vcds() -> None:
 
 
 @pytest.mark.parametrize(("name", "alpha"), [("llava", 1.0), ("gemma3", -0.5), ("qwen2.5-vl", 0.5)])
-def test_decoding_equals_decoding_without_any_cache(name: str, alpha: float) -> None:
-    torch.manual_seed(0)
-    model, inputs = FAMILIES[name]()
-    sharpen(model)
+def test_every_token_is_that_of_two_passes_without_a_cache(name: str, alpha: float) -> None:
+    model, inputs = family(name)
     main = first_prompt(inputs)
     words = (main["input_ids"] >= 10) & (main["input_ids"] < 40)
     other = {**main, "input_ids": torch.where(words, main["input_ids"] + 21, main["input_ids"])}
-    draws = [Draw("clean", i, 1.0 if i else 0.1, 500 + i) for i in range(2)]
-    contrast = Contrast("a", Prompt("b", "{question}"), alpha)
-    decoding = ContrastiveDecoding(model, contrast, other)
-    answers = decoding.decode(main, [0, 0], *sampler_and_reader(model, draws), 6)
-    assert [a.text for a in answers] == [uncached(model, main, other, draw, alpha, 6) for draw in draws]
-    alone = decoding.decode(main, [0], *sampler_and_reader(model, draws[1:]), 6)
-    assert alone[0].text == answers[1].text
 
+    def logprobs(so_far: Sequence[int]) -> Any:
+        one, two = (full_pass(model, of, so_far).logits[0, -1].double().numpy() for of in (main, other))
+        return np.log(softmax(one + alpha * (one - two)))
 
-@torch.inference_mode()
-def uncached(model: Any, main: Any, other: Any, draw: Draw, alpha: float, n: int) -> str:
-    sampler = TokenSampler([draw], {}, model.generation_config, SPECIAL, torch.device("cpu"))
-    reader = AnswerReader(TOKENIZER, model.generation_config, ())
-    tokens, logprobs = list[int](), list[float]()
-    for step in range(n):
-        so_far = torch.tensor([tokens], dtype=torch.long)
-        one, two = (_forced_pass(model, inputs, [tokens])[0][:, -1].float() for inputs in (main, other))
-        token, logprob = sampler.choose(one + alpha * (one - two), so_far, torch.tensor([0]), step)
-        tokens, logprobs = [*tokens, int(token)], [*logprobs, float(logprob)]
-        if reader.is_finished(tokens):
-            break
-    return reader.read(tokens, logprobs).text
+    check_every_token(
+        ContrastiveDecoding(model, Contrast("a", Prompt("b", "{question}"), alpha), other), logprobs, main
+    )
 
 
 # --- in the adapter ---------------------------------------------------------------------------------------------------

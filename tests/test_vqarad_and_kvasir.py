@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from datasets import Dataset
 
-from hedge_tasks.errors import DataError
-from hedge_tasks.judging import Case, build_judge
 from hedge_tasks.lmms.catalogue import task_folder
 from hedge_tasks.runs.trust import read_task
 from hedge_tasks.sampling.prompts import load_prompt
@@ -40,12 +38,6 @@ def test_an_answer_is_closed_when_it_is_yes_or_no(answer: str, kind: str) -> Non
     assert vqarad.process_docs(Dataset.from_dict({"answer": [answer] * 2}))["answer_type"][:] == [kind] * 2
 
 
-def test_rows_without_an_answer_are_named() -> None:
-    for missing in (None, " "):
-        with pytest.raises(DataError, match=r"2 rows have no answer \(rows 1, 3\)"):
-            vqarad.process_docs(Dataset.from_dict({"answer": ["yes", missing, "no", missing]}))
-
-
 def test_the_official_split_has_251_closed_and_200_open_questions(shared_data: Path) -> None:
     """Its own annotation calls 21 more closed: choices such as "left or right"."""
     rows = json.loads((shared_data / "vqa_rad_test.json").read_text("utf-8"))
@@ -57,27 +49,3 @@ def test_the_official_split_has_251_closed_and_200_open_questions(shared_data: P
 
 
 # --- real answers -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("file", "closed", "opened"),
-    [
-        ("llava_med_364m_1epoch", 0.40, 0.55),
-        ("llava_med_7b_v0_projection", 0.70, 0.38),
-        ("llava_vicuna7b_zeroshot", 0.38, 0.32),
-    ],
-)
-def test_the_rule_judge_labels_a_share_of_real_answers(
-    shared_data: Path, file: str, closed: float, opened: float
-) -> None:
-    """Measured: 0.61 and 0.65, 0.76 and 0.50, 0.41 and 0.36 of the closed and open answers, with both labels."""
-    lines = (shared_data / "vqa_rad" / "predictions" / f"{file}.jsonl").read_text("utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    assert len(rows) == 451
-    cases = [Case(str(r["qid"]), r["question"].lower(), str(r["answer"]).lower(), r["prediction"]) for r in rows]
-    verdicts = build_judge("rule").judge(cases)
-    for kind, least in (("closed", closed), ("open", opened)):
-        of_kind = [v.label for c, v in zip(cases, verdicts, strict=True) if vqarad.answer_type(c.reference) == kind]
-        judged = [label for label in of_kind if label is not None]
-        assert len(judged) / len(of_kind) >= least, len(judged) / len(of_kind)
-        assert {0, 1} == set(judged)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -33,10 +34,8 @@ _OPEN = ("data", "make", "paper")
 _LONGEST_LINE = 2000
 _WRITTEN = ("out", "html")
 """Options that name a file to write."""
-_RUN = b'{"hedge_run"'
-"""The first bytes of the file of a run."""
-INTERRUPTED = 130
-"""Exit code of what Ctrl-C ended."""
+PATIENCE_S = 4.0
+"""A command that takes longer says what it is doing: the last of the log's traces."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt as stop:  # a command may say what is kept, and how to go on
         _complain("; ".join(["hedge: interrupted", *map(str, stop.args)]))
-    return INTERRUPTED
+    return 130  # as shells have it
 
 
 def _run(words: list[str]) -> int:
@@ -59,6 +58,9 @@ def _run(words: list[str]) -> int:
     logger.enable("hedge_tasks")  # a command before it may have silenced modules
     level = "INFO" if arguments.verbose else "WARNING"
     logger.add(lambda message: _complain(str(message).rstrip("\n")), level=level, format="{level}: {message}")
+    doing, ended = ["loading libraries, reading files"], threading.Event()
+    logger.add(doing.append, level="TRACE", format="{message}", filter=lambda record: record["level"].name == "TRACE")
+    threading.Thread(target=_tell, args=(doing, ended), daemon=True).start()
     try:
         _check_not_written_over(vars(arguments))
         return int(arguments.execute(arguments))
@@ -67,10 +69,19 @@ def _run(words: list[str]) -> int:
             _complain(traceback.format_exc().rstrip())
         of_ours = isinstance(error, HedgeError | ValueError | OSError)
         kind = "" if of_ours else f"unexpected {type(error).__name__} (--traceback shows where): "
-        text = " ".join(str(error).split())
-        where = "--reply" if "reply" in arguments else "hedge import answers FILE --reply"
-        _complain(f"hedge: {kind}{text.replace('Say --reply', f'Say {where}')}")
+        _complain(f"hedge: {kind}{' '.join(str(error).split())}")
+    finally:
+        ended.set()
     return USAGE_ERROR
+
+
+def _tell(doing: Sequence[str], ended: threading.Event) -> None:
+    """Say what is being done, once, where it takes seconds."""
+    shown = {"\n"}  # of servers, which wait for others
+    while not ended.wait(PATIENCE_S):
+        if doing[-1] not in shown:
+            _complain(f"hedge: {doing[-1].strip()} ...")
+            shown.add(doing[-1])
 
 
 def _check_not_written_over(arguments: Mapping[str, object]) -> None:
@@ -83,8 +94,9 @@ def _check_not_written_over(arguments: Mapping[str, object]) -> None:
     for name in _WRITTEN:
         file = arguments.get(name)
         if isinstance(file, Path) and file.is_file():
-            is_run = file.open("rb").read(len(_RUN)) == _RUN
-            if is_run or os.path.realpath(file) in read:
+            from hedge_tasks.runs.run_files import is_run_file
+
+            if (is_run := is_run_file(file)) or os.path.realpath(file) in read:
                 why = "is the file of a run" if is_run else "is read as well"
                 raise ConfigError(f"--{name}: {file} {why}; write to another file")
 

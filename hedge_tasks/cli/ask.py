@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.cli.choices import PolicyChoice
-from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.commands import PROBLEMS_FOUND
 
 
@@ -21,13 +20,10 @@ def ask(
         within: Seconds after which the answer is undecided.
     """
     from hedge_tasks.data.pictures import open_picture
-    from hedge_tasks.guard.ask import prompt_of
+    from hedge_tasks.guard.ask import check_pictures
     from hedge_tasks.guard.policy import load_policy
-    from hedge_tasks.sampling.prompts import IMAGE
 
-    # Before the model is loaded.
-    if not image and IMAGE in prompt_of(load_policy(policy.policy, trust=policy.trust_policy)).user:
-        raise ConfigError("--image: the policy is about questions on a picture, and promises nothing without one")
+    check_pictures(load_policy(policy.policy, trust=policy.trust_policy), len(image))  # before the model is loaded
     images = [open_picture(path) for path in image]
     with policy.guard(within=within) as guard:
         verdict = guard.ask(images, question)

@@ -93,9 +93,7 @@ def _plan(finished: Run, labels: list[Path], file: Path | None, *, random: bool)
         return plan_at_random([answers.id for answers in finished.answer_sets])
     path = file or labels[0].with_name("plan.json")
     if not path.is_file():
-        raise ConfigError(
-            f"there is no plan {path}: name it with --plan; labels of a simple random sample need --random instead"
-        )
+        raise ConfigError(f"there is no plan {path}: name it with --plan; a simple random sample has --random instead")
     read = read_plan(path)
     check_plan(finished, read, path)
     return read

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,8 +76,14 @@ class ClusteringChoice:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The chosen detectors; empty where none are chosen."""
-        return chosen_detectors(self.detectors)
+        """The chosen detectors; empty where none are chosen.
+
+        Raises:
+            ConfigError: There is no such detector; names the nearest one.
+        """
+        from hedge_tasks.detectors.registry import named
+
+        return () if self.detectors is None else named(self.detectors)
 
     def each(self, run: Run) -> list[ClusteringChoice]:
         """Return the chosen clustering, or all of the run's where none is chosen."""
@@ -145,32 +153,41 @@ class LabelFileChoice:
 
 @dataclass(frozen=True)
 class ColumnChoice:
+    """Columns of a table of questions.
+
+    Attributes:
+        question: Column with the questions.
+        answer: Column with right answers; again for more references; none.
+        group: Column that questions share that belong together, such as a patient's; none.
+        id: Column with ids; none numbers the rows.
+        question_type: Column with the kind of question; none.
+    """
+
+    question: str | None = None
+    answer: tuple[str, ...] = ()
+    group: str | None = None
+    id: str | None = None
+    question_type: str | None = None
+
+    def settings(self, reply: Iterable[str] = (), **others: Any) -> ColumnSettings:
+        """Return these columns, and others of `ColumnSettings`."""
+        from hedge_tasks.data.roles import ColumnSettings
+
+        own = {name: value for name, value in vars(self).items() if name != "answer"}
+        return ColumnSettings(answers=tuple(self.answer), reply=tuple(dict.fromkeys(reply)), **own, **others)
+
+
+@dataclass(frozen=True)
+class ReplyChoice:
     """Columns of a file of answers.
 
     Attributes:
         reply: Column with the model's replies, the baseline first; again for draws.
-        answer: Column with right answers; again for more references.
-        question: Column with the questions.
         label: Column with labels, 1 = hallucinated.
-        id: Column with ids.
-        group: Column with groups, such as patients; none: there are none.
-        question_type: Column with kinds of questions, or none.
     """
 
     reply: tuple[str, ...] = ()
-    answer: tuple[str, ...] = ()
-    question: str | None = None
     label: str | None = None
-    id: str | None = None
-    group: str | None = None
-    question_type: str | None = None
-
-    def settings(self) -> ColumnSettings:
-        from hedge_tasks.data.roles import ColumnSettings
-
-        answers, reply = tuple(self.answer), tuple(dict.fromkeys(self.reply))
-        others = {name: getattr(self, name) for name in ("question", "label", "id", "group", "question_type")}
-        return ColumnSettings(answers=answers, reply=reply, **others)
 
 
 @dataclass(frozen=True)
@@ -194,19 +211,13 @@ class PolicyChoice:
         """Return the model under the policy; see `hedge_tasks.guard.Guard.load`."""
         from hedge_tasks.guard import Guard
 
-        options |= {"model": self.model, "model_args": self.model_args, "trust": self.trust_policy}
-        return Guard.load(self.policy, **options)
+        return Guard.load(self.policy, model=self.model, model_args=self.model_args, trust=self.trust_policy, **options)
 
 
-def chosen_detectors(names: str | None) -> tuple[str, ...]:
-    """Return detectors by their names with commas between; `all` are those that are not experimental; none of None.
-
-    Raises:
-        ConfigError: There is no such detector; names the nearest one.
-    """
-    from hedge_tasks.detectors.registry import named
-
-    return () if names is None else named(names)
+def label_counts(labels: Iterable[int | None]) -> dict[str, int]:
+    """Return how many answers have which label."""
+    counts = Counter(labels)
+    return {name: counts[label] for label, name in ((1, "hallucinated"), (0, "supported"), (None, "unlabelled"))}
 
 
 def keeping_judge(spec: Any, path: Path | None, *, images: bool = False) -> Judge:

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 from hedge_tasks.cli.printing import Details
 
 if TYPE_CHECKING:
-    from hedge_tasks.measures.unit_table import KeptNumbers, UnitTable
+    from hedge_tasks.measures.unit_table import UnitTable
     from hedge_tasks.numbers import Table
     from hedge_tasks.runs.claims import ScoredClaims
+    from hedge_tasks.runs.run_files import Run
 
 _LISTED = 10
 """Claims that are listed where nothing is labelled."""
 
 
-def claim_block(kept: KeptNumbers | None) -> dict[str, Any]:
+def claim_block(run: Run) -> dict[str, Any]:
     """Return the claims kept with a run, in short, to stand beside the numbers of its answers; empty where none are."""
-    if kept is None:
+    from hedge_tasks.measures.unit_table import kept_numbers
+
+    if (kept := kept_numbers(run)) is None:
         return {}
     return {"claims": kept.why if kept.scored is None else claim_facts(kept.scored, kept.table, kept.why)}
 

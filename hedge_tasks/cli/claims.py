@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hedge_tasks.cli.choices import RunChoice, chosen_detectors, keeping_judge
+from hedge_tasks.cli.choices import RunChoice, keeping_judge
 from hedge_tasks.cli.claim_text import claim_facts
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.commands import say
@@ -55,6 +55,7 @@ def claims(
         html: Write a page with the answers.
         all_: All tables and columns: within answers, the flagged claims, whole answers, ...
     """
+    from hedge_tasks.detectors.registry import named
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.llm import account
     from hedge_tasks.measures.headline import headline
@@ -65,7 +66,7 @@ def claims(
 
     if labels and judge:
         raise ConfigError("choose one of --labels and --judge")
-    names = None if detectors in (None, "all") else chosen_detectors(detectors)
+    names = None if detectors in (None, "all") else named(detectors)
     finished = run.load()
     judging = keeping_judge(judge, finished.path) if judge else None
     supported, askers = _support(finished, unit, support, keep=keep)
@@ -97,8 +98,7 @@ def _support(finished: Run, unit: str | None, support: str | None, *, keep: bool
     wanted: dict[str, Any] = {key: name for key, name in names.items() if name}
     if kept is None or not wanted.items() <= kept.source.settings.items():
         entailment = named("--support", support or "words")
-        if entailment["name"] == "nli":
-            entailment = {**model_options(finished, "nli", entailment), **entailment}
+        entailment = {**model_options(finished, entailment["name"], entailment), **entailment}
         decomposition = build_decomposition(**named("--unit", unit or "sentence"))
         engine = build_entailment(**entailment)
         wanted = {**decomposition.settings(), **engine.settings()}

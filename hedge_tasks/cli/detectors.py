@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from hedge_tasks.cli.choices import ClusteringChoice, RunsChoice, chosen_detectors
+from hedge_tasks.cli.choices import ClusteringChoice, RunsChoice
 from hedge_tasks.cli.claim_text import claim_block
 from hedge_tasks.cli.printing import Details
 
@@ -108,9 +108,8 @@ def _compare(
 ) -> dict[str, Any]:
     """Return facts of all detectors on a run, or of those that are chosen, which may be fitted ones."""
     from hedge_tasks.detectors.probes.registry import fitted_detectors
-    from hedge_tasks.detectors.registry import get
+    from hedge_tasks.detectors.registry import get, named
     from hedge_tasks.measures.detector_table import detector_table
-    from hedge_tasks.measures.unit_table import kept_numbers
     from hedge_tasks.runs.run_files import file_of, keep_evidence
 
     if keep:
@@ -122,7 +121,7 @@ def _compare(
     only: dict[str, Any] = {"only_kept": names is None and not keep, "blind": names is None}
     scorer = replace(clustering, detectors=None).scorer(run)
     only["fitted"] = [fitted[name] for name in chosen if name in fitted]
-    table = detector_table(run, scorer, chosen_detectors(others or None), against=against, budget=budget, **only)
+    table = detector_table(run, scorer, named(others) if others else (), against=against, budget=budget, **only)
     finding = clustering.headline(run)
     return {
         **{"task": run.task, "model": run.model, "against": against, "budget": budget},
@@ -130,7 +129,7 @@ def _compare(
         **{"clustering": Details(scorer.settings()), "left_out": Details(table.left_out)},
         "detectors": _table(table, everything=all_),
         "finding": Details(finding),
-        **claim_block(kept_numbers(run)),
+        **claim_block(run),
         "notes": [*finding.lines(), *finding.details],
     }
 

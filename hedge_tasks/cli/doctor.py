@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.io.commands import PROBLEMS_FOUND, say
+from hedge_tasks.io.commands import PROBLEMS_FOUND
 
 PACKAGES = ("hedge-tasks", "lmms_eval", "torch", "transformers", "datasets", "numpy")
 OPTIONAL = ("vllm", "matplotlib", "pandas", "sentence-transformers", "optuna")
@@ -23,7 +22,6 @@ def doctor() -> tuple[dict[str, Any], int]:
     """Look at versions, GPU, models and data, and check that the package works."""
     from hedge_tasks.numbers import Table
 
-    say("torch and lmms-eval are loaded, which takes some seconds", sys.stderr)
     sections = {"Versions": _versions, "Models and data": _models, "Self-check": _checks}
     marks = {True: "ok", False: "PROBLEM", None: ""}
     rows = [(about, name, marks[ok], value) for about, facts in sections.items() for name, value, ok in facts()]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ColumnChoice
+from hedge_tasks.cli.choices import ColumnChoice, ReplyChoice, label_counts
 
 if TYPE_CHECKING:
     from hedge_tasks.runs.run_files import Run
@@ -30,14 +30,13 @@ class NewRunChoice:
         """Write a run, and return its file and labels."""
         from hedge_tasks.runs.run_files import save_run
 
-        labels = [answers.label for answers in run.answer_sets]
-        counts = {"wrong": labels.count(1), "right": labels.count(0), "unlabelled": labels.count(None)}
-        return {"file": save_run(run, self.out), **counts}
+        return {"file": save_run(run, self.out), **label_counts(answers.label for answers in run.answer_sets)}
 
 
 def answers(
     files: list[Path],
     columns: ColumnChoice,
+    replies: ReplyChoice,
     new: NewRunChoice,
     *,
     questions: Path | None = None,
@@ -65,7 +64,7 @@ def answers(
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.runs.from_answers import run_from_answers
 
-    read = read_answers(files, questions, columns.settings())
+    read = read_answers(files, questions, columns.settings(**vars(replies)))
     if new.model_name and read.model and new.model_name != read.model:
         raise ConfigError(f"--model-name: {files[0]} names its model itself: {read.model}")
     source = ", ".join(file.name for file in files)

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from hedge_tasks.cli.choices import ColumnChoice
 from hedge_tasks.cli.printing import Details
 from hedge_tasks.errors import DataError
 from hedge_tasks.io.commands import say
@@ -21,16 +22,12 @@ if TYPE_CHECKING:
 def init(
     task: str,
     data: str,
+    columns: ColumnChoice,
     *,
     split: str | None = None,
-    question: str | None = None,
-    answer: tuple[str, ...] = (),
     image: tuple[str, ...] = (),
     options: tuple[str, ...] = (),
     first_option: Literal["0", "1", "none"] | None = None,
-    group: str | None = None,
-    id: str | None = None,
-    question_type: str | None = None,
     images: Path | None = None,
     outside: bool = False,
     prompt: str | None = None,
@@ -59,14 +56,9 @@ def init(
         task: Name of the task.
         data: File or folder.
         split: Of the data; the only one, or test, if not given.
-        question: Column with the questions.
-        answer: Column with right answers; again for more references; none.
         image: Column with pictures; again for more; none.
         options: Column with options; again for one each; none.
         first_option: Number of the first option; none: numbers are their texts.
-        group: Column that questions share that belong together; none.
-        id: Column with ids; none numbers the rows.
-        question_type: Column with the kind of question; none.
         images: Folder that names of pictures count from.
         outside: Names of pictures may lead out of that folder.
         prompt: FILE/VARIANT; plain/question if not given, plain/options with options.
@@ -75,7 +67,7 @@ def init(
     """
     from hedge_tasks.data.own_data import write_data
     from hedge_tasks.data.picture_files import PictureFiles
-    from hedge_tasks.data.roles import ColumnSettings, find_roles
+    from hedge_tasks.data.roles import find_roles
     from hedge_tasks.data.tables import read_table
     from hedge_tasks.lmms.own_task.files import DATA, OwnTask, check_name, commands, previewed, prompt_of, write_yaml
     from hedge_tasks.lmms.own_task.names import check_free
@@ -87,16 +79,15 @@ def init(
     folder = out or Path(f"{task}-task")
     if folder.exists():
         raise DataError(f"{folder} is there already; remove it, or make another folder with --out DIR")
-    if not folder.parent.is_dir():
-        raise DataError(f"{folder.parent} is not a folder")
     check_free(task)
     table = read_table(data, split=split)
     files = PictureFiles(images or table.folder, outside=outside)
-    columns = ColumnSettings(question, answer, image, group, id, question_type, options, first_option)
-    roles = find_roles(table, columns, files)
+    named = columns.settings(images=image, options=options, first_option=first_option)
+    roles = find_roles(table, named, files)
     load_prompt(prompt := prompt or prompt_of(roles))
     facts = _facts(table, roles)
     say("\n".join([f"{table.name}: {table.n_rows} rows; becomes {folder}/", *facts]), sys.stderr)
+    folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as parent:
         building = Path(parent) / folder.name
         building.mkdir()
@@ -127,10 +118,8 @@ def _left_out(findings: RowFindings, table: StoredTable, *, drop: bool) -> list[
     if not findings.faults:
         return []
     faults = describe(findings.faults, table.n_rows)
-    if len(findings.faults) == table.n_rows:
-        raise DataError(f"{table.name}: {faults}")
-    if not drop:
-        raise DataError(f"{table.name}: {faults}. Mend them, or leave these rows out with --drop")
+    if not drop or len(findings.faults) == table.n_rows:
+        raise DataError(f"{table.name}: {faults}. Mend them; where others stay, --drop leaves such rows out")
     logger.warning(f"Left out: {faults}")
     return list(findings.faults)
 

@@ -10,15 +10,13 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, LabelFileChoice, keeping_judge
+from hedge_tasks.cli.choices import ClusteringChoice, LabelFileChoice, keeping_judge, label_counts
 from hedge_tasks.cli.judge_training import data, train
 from hedge_tasks.errors import ConfigError, HedgeError
 
 if TYPE_CHECKING:
     from hedge_tasks.judging import Verdict
     from hedge_tasks.runs.run_files import Run
-
-_NAMES = {1: "hallucinated", 0: "supported", None: "without_a_label"}
 
 
 def judge(
@@ -48,7 +46,7 @@ def judge(
     from hedge_tasks.judging.config import ENVIRONMENT
     from hedge_tasks.llm.account import asked
     from hedge_tasks.runs.relabel import changes, relabel
-    from hedge_tasks.runs.run_files import is_run_file, load_run, save_run
+    from hedge_tasks.runs.run_files import load_run, save_run
 
     if (run is None) == (check is None):
         raise ConfigError("give a RUN to label, or --check with human labels, not both")
@@ -58,19 +56,16 @@ def judge(
         chosen = keeping_judge([*judge], check, images=labelled.images is not None)
         return run_check(check, chosen, scheme=scheme, **labelled.settings())
     finished = load_run(Path(run or ""), task)
-    folder = out or (finished.path.parent if finished.path and is_run_file(finished.path) else None)
-    if folder is None:
-        raise ConfigError(f"{finished.path} is no run file; say with --out where the new one goes")
     chosen = keeping_judge([*judge], finished.path)
     judged, verdicts = relabel(finished, chosen)
     cost, notes = asked(chosen)
     return {
         "task": judged.task,
         "model": judged.model,
-        "run": save_run(judged, folder),
+        "run": save_run(judged, out or (finished.path or Path()).parent),
         "judge": chosen.settings(),
         "documents": len(verdicts),
-        **_counts(verdicts),
+        **label_counts(verdict.label for verdict in verdicts),
         "categories": Counter(filter(None, map(attrgetter("category"), verdicts))),
         "unreliable": reliability(verdicts),
         **cost,
@@ -78,11 +73,6 @@ def judge(
         "notes": notes,
         **(_compared(clustering, judged, verdicts) if getattr(chosen, "judges", None) else {}),
     }
-
-
-def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
-    counts = Counter(verdict.label for verdict in verdicts)
-    return {name: counts[label] for label, name in _NAMES.items()}
 
 
 def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verdict]) -> dict[str, Any]:
@@ -104,7 +94,7 @@ def _compared(clustering: ClusteringChoice, judged: Run, verdicts: Sequence[Verd
     except HedgeError as error:
         auroc = str(error)
     return {
-        "labels": [{"judge": judge, **_counts(votes)} for judge, votes in by_judge.items()],
+        "labels": [{"judge": judge, **label_counts(vote.label for vote in votes)} for judge, votes in by_judge.items()],
         "agreement": agreement(verdicts, groups) if len(by_judge) > 2 else {},
         "disagreements": disagreements(cases_of(judged), verdicts),
         "auroc": auroc,

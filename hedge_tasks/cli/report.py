@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import RunsChoice, chosen_detectors
+from hedge_tasks.cli.choices import RunsChoice
 
 if TYPE_CHECKING:
     from hedge_tasks.report.plots import Chart
@@ -38,23 +38,24 @@ def report(
         no_pictures: Leave the questions' pictures out.
         no_curves: Leave out the curves that cluster again (draws, threshold).
     """
+    from loguru import logger
+
+    from hedge_tasks.detectors.registry import named
     from hedge_tasks.io.files import write_whole
     from hedge_tasks.io.options import count
-    from hedge_tasks.io.progress import progress
     from hedge_tasks.report import ReportOptions, build_report, result_files
 
     options = ReportOptions(
         pictures=not no_pictures,
         curves=not no_curves,
         questions=count("--questions", questions),
-        detectors=chosen_detectors(detectors) or None,
+        detectors=None if detectors is None else named(detectors),
     )
 
     if serve:
         return _serve(choice.runs, lambda: build_report(choice.load(), result_files(choice.runs), options), port)
     finished = choice.load()
-    with progress(name="Report") as bar:
-        page = build_report(finished, result_files(choice.runs), options, bar.set_postfix_str)
+    page = build_report(finished, result_files(choice.runs), options, logger.trace)
     write_whole(out, page)
     facts: dict[str, Any] = {"report": out, "bytes": len(page.encode()), "runs": [run.title for run in finished]}
     if figures:
@@ -94,6 +95,8 @@ def _charts(run: Run, *, curves: bool) -> Iterator[tuple[str, Chart]]:
 
 
 def _serve(runs: list[Path], build: Callable[[], str], port: int) -> dict[str, Any]:
+    from loguru import logger
+
     from hedge_tasks.errors import ConfigError
     from hedge_tasks.io.commands import say
     from hedge_tasks.report.serve import ReportServer
@@ -103,5 +106,6 @@ def _serve(runs: list[Path], build: Callable[[], str], port: int) -> dict[str, A
     with ReportServer(runs[0], build, port) as server:
         server.page()
         say(f"{server.url}\nCtrl-C ends.")
+        logger.trace("")
         server.serve_forever()
     return {}

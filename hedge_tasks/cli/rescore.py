@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from hedge_tasks.detectors.pipeline import Scores
     from hedge_tasks.detectors.scorer import Scorer
     from hedge_tasks.runs.from_store import StoredBlock
+    from hedge_tasks.runs.parts import Part
     from hedge_tasks.runs.run_files import Run
 
 
@@ -34,9 +36,11 @@ def rescore(
         ray: Score by workers on a Ray cluster: workers=8,num_gpus=1,num_cpus=1,address=auto.
     """
     from hedge_tasks.cli.claim_text import claim_block
-    from hedge_tasks.measures.unit_table import kept_numbers
+    from hedge_tasks.io.options import pairs
+    from hedge_tasks.io.ray_cluster import RayOptions
     from hedge_tasks.runs.evidence import pack_outputs
     from hedge_tasks.runs.from_store import run_from_store
+    from hedge_tasks.runs.parts import header_of, parts_of, score_on_ray, score_parts
     from hedge_tasks.runs.run_files import now, save_run
 
     finished, blocks = _source(run, definition, judge)
@@ -48,16 +52,21 @@ def rescore(
 
         logger.warning("a threshold or a run file is made of all documents: the whole store is read into memory")
         finished, blocks = run_from_store(run.run, definition, judge), None
-    filters = {
-        scorer.name: _summary(finished, _scores(finished, blocks, scorer, choice, ray), scorer)
-        for choice, scorer in zip(choices, scorers, strict=True)
-    }
+    parts: Sequence[Part] = blocks or ([finished.answer_sets] if ray is None else parts_of(finished))
+    filters: dict[str, Any] = {}
+    for choice, scorer in zip(choices, scorers, strict=True):
+        if ray is None:
+            scores = score_parts(parts, scorer)
+        else:
+            make = partial(choice.scorer, header_of(finished))
+            scores = score_on_ray(parts, make, RayOptions.read(pairs("--ray", ray), "--ray"))
+        filters[scorer.name] = _summary(finished, scores, scorer)
     about: dict[str, Any] = {"task": finished.task, "model": finished.model, "filters": filters}
     if out:
         settings = {**finished.settings, "filters": {scorer.name: scorer.settings() for scorer in scorers}}
         evidence = pack_outputs(finished.outputs, finished.answer_sets)
         about["run"] = save_run(replace(finished, settings=settings, created=now(), evidence=evidence), out)
-    return {**about, **claim_block(kept_numbers(finished))}
+    return {**about, **claim_block(finished)}
 
 
 def _source(run: RunChoice, definition: str | None, judge: str) -> tuple[Run, list[StoredBlock] | None]:
@@ -86,30 +95,13 @@ def _source(run: RunChoice, definition: str | None, judge: str) -> tuple[Run, li
     return run.load(), None
 
 
-def _scores(
-    finished: Run, blocks: list[StoredBlock] | None, scorer: Scorer, choice: ClusteringChoice, ray: str | None
-) -> Sequence[Scores]:
-    from functools import partial
-
-    from hedge_tasks.io.options import pairs
-    from hedge_tasks.io.ray_cluster import RayOptions
-    from hedge_tasks.runs.parts import header_of, parts_of, score_on_ray, score_parts
-
-    if ray is None:
-        return scorer.score(finished.answer_sets) if blocks is None else score_parts(blocks, scorer)
-    parts = parts_of(finished) if blocks is None else blocks
-    make = partial(choice.scorer, header_of(finished))
-    return score_on_ray(parts, make, RayOptions.read(pairs("--ray", ray), "--ray"))
-
-
 def _summary(finished: Run, scores: Sequence[Scores], scorer: Scorer) -> dict[str, Any]:
     from hedge_tasks.detectors.pipeline import summarise
     from hedge_tasks.measures.audited import rate_by, scores_by, whose_labels
     from hedge_tasks.runs.audit_files import audit_of
 
-    settings = {key: value for key, value in scorer.settings().items() if key != "detectors"}  # the tables name them
     audit = audit_of(finished)
     summary = summarise(scores_by(scores, audit))
     if audit:
         summary["hallucination_rate"] = rate_by(finished, audit).value
-    return {"clustering": settings, **summary, "labels": whose_labels(finished, audit)}
+    return {"clustering": scorer.settings(), **summary, "labels": whose_labels(finished, audit)}

@@ -123,9 +123,8 @@ def _costs(options: Mapping[str, str], price: float | None) -> Iterator[str]:
             plan = SamplingPlan.from_generation_kwargs({**own, **settings})
         except HedgeError as error:
             raise ConfigError(f"--gen_kwargs: {error}") from None
-        documents = (
-            task.documents if limit < 0 else min(task.documents, int(limit * (task.documents if limit < 1 else 1)))
-        )
+        limited = int(limit * task.documents if limit < 1 else limit)
+        documents = task.documents if limit < 0 else min(task.documents, limited)
         requests = documents * (1 + plan.n + plan.noisy_count)
         tokens = requests * plan.max_new_tokens
         money = "" if price is None else f", at most {Format(digits=2)(tokens * price / 1e6)} to pay for them"

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedge_tasks.cli.choices import ClusteringChoice, ColumnChoice
+from hedge_tasks.cli.choices import ClusteringChoice, ColumnChoice, ReplyChoice
 from hedge_tasks.cli.printing import Details
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _UNLABELLED = (
 
 
 def score(
-    answers: Path, clustering: ClusteringChoice, columns: ColumnChoice, *, out: Path | None = None
+    answers: Path, clustering: ClusteringChoice, columns: ColumnChoice, replies: ReplyChoice, *, out: Path | None = None
 ) -> dict[str, Any]:
     """Score sampled answers from a file, without lmms-eval or a model.
 
@@ -52,14 +52,13 @@ def score(
     from hedge_tasks.numbers import Column, Table
 
     scorer = clustering.scorer()
-    read = use_answers(partial(_scored, scorer), [answers], columns=columns.settings())
+    read = use_answers(partial(_scored, scorer), [answers], columns=columns.settings(**vars(replies)))
     scores, n_given = read.answer_sets
     if out:
         write_scores(out, scores)
-    settings = {name: value for name, value in scorer.settings().items() if name != "detectors"}
     facts = {
         "answers": answers,
-        "clustering": settings if n_given < len(scores) else "given",
+        "clustering": scorer.settings() if n_given < len(scores) else "given",
         "alpha": scorer.alpha,
         "clusters_given": n_given,
         **summarise(scores),
@@ -79,11 +78,12 @@ def _scored(scorer: Scorer, answer_sets: Iterator[AnswerSet]) -> tuple[list[Scor
     """Return the scores, and how many answer sets came with clusters. Only a chosen threshold takes all at once."""
     from hedge_tasks.detectors.pipeline import cluster_open
     from hedge_tasks.detectors.scorer import score_all
+    from hedge_tasks.runs.declined import without_false_label
 
     scores: list[Scores] = []
     n_given = 0
     while block := [*islice(answer_sets, None if scorer.choice else _AT_ONCE)]:
         n_given += sum(answers.cluster_ids is not None for answers in block)
-        clustered = cluster_open(block, scorer.cluster)
+        clustered = cluster_open([*map(without_false_label, block)], scorer.cluster)
         scores += score_all(clustered, scorer.backend, scorer.detectors, alpha=scorer.alpha)
     return scores, n_given

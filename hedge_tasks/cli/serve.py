@@ -63,6 +63,7 @@ def serve(
             keys = "with a key" if settings.key else "without a key, for programs of this machine"
             url = url_of(*listener.getsockname()[:2])
             say(f"{url}/v1 ({keys}). {promise_of(guard.policy)} Ctrl-C ends.")
+            logger.trace("")
             for module in QUOTING:
                 logger.disable(module)
             server.run(sockets=[listener])

@@ -30,7 +30,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io.commands import Parser, command
-from hedge_tasks.io.places import Place, place
+from hedge_tasks.io.places import Place, local, place
 
 _OF_LMMS_EVAL = frozenset({"model_args"})
 """Options that are spelled as in lmms-eval."""
@@ -83,9 +83,9 @@ def documented(thing: object) -> tuple[str, str, dict[str, str]]:
     return summary, details.strip(), helps
 
 
-def _place(text: str) -> Place:
+def _located(find: Callable[[str, str], Place], text: str) -> Place:
     try:
-        return place(text, "place")
+        return find(text, "place")
     except ConfigError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
@@ -95,7 +95,7 @@ def number(text: str) -> float:
     return float(text[:-1]) / 100 if text.endswith("%") else float(text)
 
 
-_READ: dict[Any, Any] = {Place: _place, float: number}
+_READ: dict[Any, Any] = {Place: partial(_located, place), Path: partial(_located, local), float: number}
 
 _METAVAR = {int: "N", Path: "PATH"}
 

@@ -39,7 +39,7 @@ MOST_TYPES = 50
 _LOOKED_AT = 20
 """Pictures of a column that are tried, until one can be had."""
 
-_WHAT = {"answer": "right answers", "reply": "model's replies"}
+_WHAT = {"answer": "right answers", "reply": "model's replies, for `hedge score` or `hedge import answers`"}
 _OPTIONS = {"answers": "answer", "images": "image", "question_type": "question-type"}
 """Roles whose option has another name."""
 

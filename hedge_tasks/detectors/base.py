@@ -21,7 +21,7 @@ import numpy.typing as npt
 from hedge_tasks.claims.base import ClaimEvidence
 from hedge_tasks.data.inside import ARRAYS
 from hedge_tasks.detectors.evidence import INSIDE_ARRAYS, Evidence
-from hedge_tasks.errors import unknown
+from hedge_tasks.errors import check_names
 
 __all__ = ["NEEDS", "Detector"]
 
@@ -149,10 +149,9 @@ class Detector:
         Raises:
             ConfigError: there is no such level; names the nearest one.
         """
+        check_names("level of units", [level], (*LEVELS, *_NEEDS_OF_LEVEL))
         if level in LEVELS:
             return self.level == level
-        if level not in _NEEDS_OF_LEVEL:
-            raise unknown("level of units", level, (*LEVELS, *_NEEDS_OF_LEVEL))
         looked_at = self.needs - _DRAWS
         return self.level == "answer" and bool(looked_at) and looked_at <= _NEEDS_OF_LEVEL[level]
 
@@ -206,10 +205,7 @@ class Detector:
         """
         if not options:
             return self
-        valid = self.option_names
-        for option in options:
-            if option not in valid:
-                raise unknown(f"option of detector {self.name!r}", option, valid)
+        check_names(f"option of detector {self.name!r}", options, self.option_names)
         return replace(self, options={**self.options, **options})
 
     def missing(self, evidence: Evidence | ClaimEvidence) -> list[str]:

@@ -13,12 +13,13 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Callable, Collection
+from difflib import get_close_matches
 from types import ModuleType
 from typing import Any, TypeVar
 
 from hedge_tasks.detectors import builtin
 from hedge_tasks.detectors.base import LEVELS, NEEDS, Detector
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, check_names, unknown
 from hedge_tasks.registry import Registry
 
 GROUP = "hedge_tasks.detectors"
@@ -56,11 +57,8 @@ def register(
     """
     if not _NAME.fullmatch(name):
         raise ConfigError(f"a detector's name has lower-case letters, digits and underscores, got {name!r}")
-    if level not in LEVELS:
-        raise unknown(f"level of detector {name!r}", level, LEVELS)
-    for need in needs:
-        if need not in NEEDS:
-            raise unknown(f"need of detector {name!r}", need, NEEDS)
+    check_names(f"level of detector {name!r}", [level], LEVELS)
+    check_names(f"need of detector {name!r}", needs, NEEDS)
 
     def add(function: Function) -> Function:
         if name in _detectors:
@@ -90,6 +88,9 @@ def get(name: str, **options: Any) -> Detector:
     if name not in _detectors:
         _load()
     if name not in _detectors:
+        titles = {detector.title.casefold(): key for key, detector in _detectors.items()}  # as tables call them
+        for title in get_close_matches(name.casefold(), titles, cutoff=0.8):
+            raise ConfigError(f"unknown detector {name!r}, did you mean {titles[title]!r}?")
         raise unknown("detector", name, _detectors)
     return _detectors[name].with_options(**options)
 

@@ -27,7 +27,7 @@ from hedge_tasks.detectors.evidence import (
 from hedge_tasks.detectors.pipeline import USUAL, Scores, cluster_answer_sets, questions_of, score_clustered
 from hedge_tasks.detectors.relevance import token_relevances
 from hedge_tasks.detectors.thresholds import Gather, cluster_by_choice, take_choice
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, check_names
 from hedge_tasks.io.progress import progress
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ class Scorer:
     inside: InsideSource | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.question_position not in POSITIONS:
-            raise unknown("question_position", str(self.question_position), POSITIONS)
+        check_names("question_position", [self.question_position], POSITIONS)
         if not isfinite(self.alpha):
             raise ConfigError(f"alpha: expected a finite number, got {self.alpha}")
 

@@ -21,7 +21,7 @@ from hedge_tasks.data.answers import Answer, AnswerSet, Draw
 from hedge_tasks.data.pictures import open_picture, to_rgb8
 from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import score_all
-from hedge_tasks.errors import ConfigError, DrawsFailed, HedgeError
+from hedge_tasks.errors import ConfigError, DataError, DrawsFailed, HedgeError
 from hedge_tasks.guard.models import SERVER, adapter_for
 from hedge_tasks.guard.monitoring import Monitor, StopOn
 from hedge_tasks.guard.policy import Policy, load_policy
@@ -167,8 +167,7 @@ class Guard:
 
     def warm(self) -> None:
         """Load the clustering's models now rather than with the first question."""
-        texts = ("yes", "no")
-        self._cluster([AnswerSet("warm", Answer(texts[0]), tuple(map(Answer, texts)), question="is it?")])
+        self._cluster([AnswerSet("warm", Answer("yes"), (Answer("no"),), question="is it?")])
 
     def ask(self, image: Pictures, question: str, *, seed: int | None = None) -> GuardVerdict:
         """Ask the model, and decide.
@@ -180,7 +179,7 @@ class Guard:
 
         Raises:
             DrawsFailed: the model did not answer. Nothing is ever let through unjudged.
-            DataError: a picture cannot be read.
+            DataError: a picture cannot be read, or there is none where the policy's questions have one, or the reverse.
         """
         pending = self.question(image, question, seed)
         future = self.submit(pending)
@@ -207,16 +206,12 @@ class Guard:
 
         return list(self._pool.map(verdict, *zip(*questions, strict=True))) if questions else []
 
-    async def ask_async(self, image: Pictures, question: str, *, seed: int | None = None) -> GuardVerdict:
-        """As `ask`, for programs with an event loop. One that is cancelled makes no further draws."""
-        pending = await asyncio.to_thread(self.question, image, question, seed)
-        return await self.answered(pending, self.submit(pending))
-
     # --- for the proxy, which must know when a question has let go of its threads -----------------------------------
 
     def question(self, image: Pictures, question: str, seed: int | None = None) -> PendingQuestion:
         """A question to be submitted. Reads the pictures."""
         images = [image] if isinstance(image, (Image.Image, str, Path)) else list(image or ())
+        check_pictures(self.policy, len(images))
         pictures = [to_rgb8(im if isinstance(im, Image.Image) else open_picture(Path(im))) for im in images]
         plan = self.plan.replaced(n=max(self._n, 1), n_noisy=self._noisy)
         request = SampleRequest(
@@ -361,6 +356,13 @@ def prompt_of(policy: Policy) -> Prompt:
     if CONTEXT in prompt["user"]:
         raise ConfigError("the policy's questions were asked with a context, which a guard does not give")
     return Prompt(str(prompt.get("name", "policy")), prompt["user"], prompt.get("system"))
+
+
+def check_pictures(policy: Policy, number: int) -> None:
+    """Raise DataError where a question has a picture and those of the policy had none, or the other way round."""
+    if policy.circumstances.pictured != (number > 0):
+        words = "without a picture" if number else "on a picture"
+        raise DataError(f"the policy is about questions {words}, and promises nothing about others")
 
 
 def _key(question: str, pictures: Sequence[Image.Image]) -> str:

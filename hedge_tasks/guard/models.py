@@ -56,7 +56,7 @@ def served_name(policy: Policy) -> str:
 
 
 def _server_args(policy: Policy, model_args: str, endpoint: str | None) -> str:
-    arguments = dict(part.strip().partition("=")[::2] for part in model_args.split(",") if part.strip())
+    arguments = _pairs(model_args)
     if endpoint is not None:
         if "base_url" in arguments:
             raise ConfigError("base_url: the address of the server is given twice")
@@ -64,6 +64,9 @@ def _server_args(policy: Policy, model_args: str, endpoint: str | None) -> str:
     match = _SHOWN.fullmatch(policy.circumstances.model)
     if match and match["adapter"] == SERVER:
         # What else the policy's model was asked with shapes its answers, too.
-        recorded = dict(part.strip().partition("=")[::2] for part in match["rest"].split(",") if part.strip())
-        arguments = {"model": match["model"], **recorded, **arguments}
+        arguments = {"model": match["model"], **_pairs(match["rest"]), **arguments}
     return ",".join(f"{key}={value}" for key, value in {**_DEFAULTS, **arguments}.items())
+
+
+def _pairs(arguments: str) -> dict[str, str]:
+    return dict(part.strip().partition("=")[::2] for part in arguments.split(",") if part.strip())

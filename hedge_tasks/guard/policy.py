@@ -66,10 +66,12 @@ class Circumstances(Record):
 
     Attributes:
         model: with its adapter, as a run calls it.
+        pictured: whether its questions are about pictures.
         sampling, prompt: settings, as a run records them; empty where it does not.
     """
 
     model: str
+    pictured: bool
     sampling: Objects[Any] = Field(default_factory=dict)
     prompt: Objects[Any] = Field(default_factory=dict)
 
@@ -129,7 +131,8 @@ class Policy(Record):
 def circumstances_of(run: Run) -> Circumstances:
     """The circumstances of a run."""
     sampling = {k: v for k, v in (run.settings.get("sampling") or {}).items() if k not in _NOT_OF_THE_PROMISE}
-    return Circumstances(model=run.model, sampling=sampling, prompt=run.settings.get("prompt") or {})
+    pictured = bool((run.settings.get("documents") or {}).get("images"))
+    return Circumstances(model=run.model, pictured=pictured, sampling=sampling, prompt=run.settings.get("prompt") or {})
 
 
 _NOT_OF_THE_PROMISE = frozenset({"seed", "max_failed", "image_check", "probe"})

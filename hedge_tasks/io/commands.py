@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from hedge_tasks.errors import unknown
 from hedge_tasks.io.outside import clean
-from hedge_tasks.io.places import Remote, is_url
+from hedge_tasks.io.places import Remote
 
 # Also those that turn the direction of what follows, or end a line; line ends and tabs stay.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -24,12 +24,6 @@ USAGE_ERROR = 2
 
 PROBLEMS_FOUND = 1
 """Exit code of a check that found something."""
-
-
-def _path(text: str) -> Path:
-    if is_url(text):
-        raise argparse.ArgumentTypeError(f"{text}: this has to be a folder or a file of this machine, not a URL")
-    return Path(text)
 
 
 class Parser(argparse.ArgumentParser):
@@ -43,7 +37,6 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
-        self.register("type", Path, _path)
         self.commands: dict[str, Parser] = {}
         self.sections: dict[str, list[str]] = {}
         self.passes_on = False

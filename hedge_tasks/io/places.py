@@ -140,5 +140,5 @@ def local(text: str, setting: str) -> Path:
         ConfigError: It is a URL, of which `pathlib` would silently make a folder named after the protocol.
     """
     if is_url(text):
-        raise ConfigError(f"{setting}={text}: a URL cannot be written here, only a folder or file of this machine")
+        raise ConfigError(f"{setting}={text}: this has to be a folder or a file of this machine, not a URL")
     return Path(text)

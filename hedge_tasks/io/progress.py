@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from loguru import logger
+
 if TYPE_CHECKING:
     from tqdm import tqdm
 
@@ -25,5 +27,8 @@ def progress(
     """
     from tqdm import tqdm
 
-    # None: where the standard error is no terminal.
-    return tqdm(steps, total=total, desc=name, unit=unit, delay=_DELAY_S, leave=False, disable=None)
+    # None: where the standard error is no terminal. What is done is logged there, for whoever waits to be told.
+    bar = tqdm(steps, total=total, desc=name, unit=unit, delay=_DELAY_S, leave=False, disable=None)
+    if bar.disable:
+        logger.trace("{}: {} 1 of {}", name, unit, bar.total)
+    return bar

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from loguru import logger
 
 from hedge_tasks.io.sources import PACKAGE_SCHEME, inside_package
 from hedge_tasks.llm.loading import load_or_explain
@@ -46,12 +45,9 @@ def load_encoder(model: str, revision: str | None, device: str) -> Encoder:
     Raises:
         ModelUnavailableError: If it can be loaded neither from the offline package nor from the hub.
     """
-    offline = _offline_folder(model, revision)
-    if offline is not None:
-        logger.info("Loading {} from the installed package {}", model, _OFFLINE_DISTRIBUTION)
     sentence_model = load_or_explain(
         lambda source: _load_sentence_transformer(source, revision, device),
-        offline or model,
+        _offline_address(model, revision) or model,
         revision,
         kind="embedding",
         advice=_OFFLINE_ADVICE if model == DEFAULT_MODEL else "",
@@ -78,7 +74,7 @@ def encoder_settings(model: str, revision: str | None) -> dict[str, Any]:
         revision: Revision on the hub.
     """
     settings: dict[str, Any] = {"model": model, "revision": revision}
-    if _offline_folder(model, revision) is not None:
+    if _offline_address(model, revision) is not None:
         settings["source"] = f"{_OFFLINE_DISTRIBUTION}=={importlib.metadata.version(_OFFLINE_DISTRIBUTION)}"
     return settings
 
@@ -99,9 +95,7 @@ def unit_vectors(embeddings: npt.ArrayLike) -> Row:
     return (rows / np.maximum(norms, math.ulp(0.0))).astype(np.float32)
 
 
-def _offline_folder(model: str, revision: str | None) -> str | None:
-    """Folder of the default model in the offline package, if that is wanted and installed."""
-    if model != DEFAULT_MODEL or revision is not None:
-        return None
-    folder = inside_package(f"{PACKAGE_SCHEME}{_OFFLINE_PACKAGE}/{_OFFLINE_FOLDER}")
-    return None if folder is None else str(folder)
+def _offline_address(model: str, revision: str | None) -> str | None:
+    """Address of the default model in the offline package, if that is wanted and installed."""
+    address = f"{PACKAGE_SCHEME}{_OFFLINE_PACKAGE}/{_OFFLINE_FOLDER}"
+    return address if model == DEFAULT_MODEL and revision is None and inside_package(address) else None

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from loguru import logger
+
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.io import options
 from hedge_tasks.io.sources import MODELS, PACKAGE_SCHEME, inside_package, why_hub_unreachable
@@ -38,6 +40,7 @@ def load_or_explain(
         ModelUnavailableError: If it cannot be loaded; the message says which ways there are.
     """
     source = resolve_model(model)
+    logger.trace("loading the {} model {}", kind, model)
     try:
         if not Path(source).is_dir():
             _check_hub(source, revision)

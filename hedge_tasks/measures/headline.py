@@ -189,7 +189,7 @@ class Headline:
         if sampling is None or self.free is None:
             return f"{start}."
         if lead is self.free:
-            return f"{start}; sampling adds nothing here."
+            return f"{start}; that sampling finds more is not shown."
         adds = "which adds to" if self.adds else "but cannot be told apart from"
         price = count_of(round(lead.draws), "sample")
         return f"{start} at {price} a question, {adds} {self.free.name} ({self.free.share})."

@@ -8,14 +8,11 @@ from typing import Any
 
 from hedge_tasks import __version__
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.data.option_order import options_in
 from hedge_tasks.detectors.scorer import Scorer
-from hedge_tasks.judging import Case, Judge, Verdict, configured_judge
+from hedge_tasks.judging import Judge, Verdict, configured_judge
 from hedge_tasks.judging.config import Spec
 from hedge_tasks.judging.outcomes import of_unanswered
-from hedge_tasks.replies import read_option
-from hedge_tasks.replies.declining import declining_option, unanswered
-from hedge_tasks.replies.reading import DECLINING
+from hedge_tasks.runs.declined import why_declined
 from hedge_tasks.runs.relabel import case_of, with_verdicts
 from hedge_tasks.runs.run_files import Run, now
 
@@ -44,11 +41,10 @@ def run_from_answers(
         source: names of the files, for the record.
         closed: whether answers are of a closed set, so that different ones contradict each other.
     """
-    pairs = [(case_of(a), a.label) for a in answer_sets]
-    asked = [case for case, label in pairs if label is None and case.reference]
+    asked = [case_of(a) for a in answer_sets if a.label is None and a.reference]
     chosen: Judge | None = configured_judge(judge) if asked and not given_by else None
     judged = dict(zip([case.id for case in asked], chosen.judge(asked), strict=True)) if chosen else {}
-    verdicts = [judged.get(case.id) or _given_verdict(case, label, given_by) for case, label in pairs]
+    verdicts = [judged.get(a.id) or _given_verdict(a, given_by) for a in answer_sets]
     n, n_noisy = (max((len(getattr(a, name)) for a in answer_sets), default=0) for name in ("clean", "noisy"))
     documents = chosen.settings() if chosen else {"judge": given_by or "none", "version": VERSION}
     sampling = {"n": n, "n_noisy": n_noisy, "imported": True}
@@ -83,19 +79,9 @@ def imported_run(
     return with_verdicts(run, verdicts)
 
 
-def _given_verdict(case: Case, label: int | None, given_by: str) -> Verdict:
-    """Verdict from a label of another tool. A model that declines says nothing false, whatever the label."""
-    who = given_by or "none"
-    if label == 1 and (why := _why_declined(case)) is not None:
-        return replace(of_unanswered(why, who, VERSION), reason=f"declines: {case.answer[:80]}")
+def _given_verdict(answers: AnswerSet, given_by: str) -> Verdict:
+    """Verdict from a label of another tool."""
+    who, label = given_by or "none", answers.label
+    if label == 1 and (why := why_declined(answers)) is not None:
+        return replace(of_unanswered(why, who, VERSION), reason=f"declines: {answers.baseline.text[:80]}")
     return Verdict(label, "as given" if label is not None else "no label and no reference", who, VERSION)
-
-
-def _why_declined(case: Case) -> str | None:
-    """Why a baseline is no answer, by its words or by those of the option that it takes; None where it is one."""
-    why = unanswered(case.answer)
-    if why in DECLINING:
-        return why
-    options = {option.letter: option.text for option in options_in(case.question)}
-    letter = read_option(case.answer, options, cut=case.cut).value if options else None
-    return None if letter is None or letter == case.reference else declining_option(options[letter])

@@ -63,6 +63,5 @@ def _verdict(question: OptionQuestion, answers: AnswerSet, declining: Collection
         return Verdict(0, f"option {option} is right", JUDGE, JUDGE_VERSION)
     why = REFUSAL if option in declining else declining_option(question.options.get(option, option))
     if why is not None:
-        declined = of_unanswered(why, JUDGE, JUDGE_VERSION)
-        return replace(declined, reason=f"option {option} declines: {why}")
+        return replace(of_unanswered(why, JUDGE, JUDGE_VERSION), reason=f"option {option} declines: {why}")
     return Verdict(1, f"option {option}, the right one is {question.answer}", JUDGE, JUDGE_VERSION)

@@ -25,8 +25,8 @@ _AT_A_TIME = 512
 """Documents of a run that a worker is handed."""
 
 
-def score_parts(parts: Sequence[StoredBlock], scorer: Scorer) -> Sequence[Scores]:
-    """Score blocks of a store one after the other, in this process."""
+def score_parts(parts: Sequence[Part], scorer: Scorer) -> Sequence[Scores]:
+    """Score parts one after the other, in this process."""
     return _gathered(score_part(scorer, part) for part in progress(parts, name="Blocks", unit="block"))
 
 

@@ -56,9 +56,8 @@ def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
     """
     verdicts = judge.judge(cases_of(run))
     documents = {**dict(run.settings.get("documents") or {}), "judge": judge.settings()}
-    before = {"created": run.created, "judge": judge_of(run)}
-    settings = {**run.settings, "documents": documents, "judged_again": before}
-    judged = replace(run, settings=settings, created=now(), path=None)
+    again = {"documents": documents, "judged_again": {"created": run.created, "judge": judge_of(run)}}
+    judged = replace(run, settings={**run.settings, **again}, created=now(), path=None)
     return with_verdicts(judged, verdicts), verdicts
 
 

@@ -33,6 +33,7 @@ from hedge_tasks.io.json_lines import parse_objects
 from hedge_tasks.io.outside import clean, read_raw_lines
 from hedge_tasks.io.records import Record
 from hedge_tasks.numbers import count_of
+from hedge_tasks.runs.declined import without_false_label
 from hedge_tasks.runs.evidence import KeptEvidence, pack_outputs
 from hedge_tasks.runs.run_records import RunHeader, RunRow
 from hedge_tasks.runs.support import Support
@@ -231,7 +232,7 @@ def read_run(file: Path) -> Run:
     if is_run_file(file):
         return _read_run_file(file)
     read = read_answers([file])
-    return Run(file.stem, read.model, read.answer_sets, path=file)
+    return Run(file.stem, read.model, tuple(map(without_false_label, read.answer_sets)), path=file)
 
 
 def run_paths(path: Path) -> list[Path]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import test_blocks
+from test_task_results import demo_task
 
-from hedge_tasks.lmms.plugin import entry_point
 from hedge_tasks.models.hedge_ray import HedgeRay
 from hedge_tasks.models.hedge_tiny import HedgeTiny
 from hedge_tasks.sampling import blocks
@@ -40,12 +40,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def task() -> Any:
-    from lmms_eval.tasks import TaskManager, get_task_dict
-
-    entry_point()
-    made = get_task_dict(["hedge_demo"], TaskManager(include_defaults=False), "chat")["hedge_demo"]
-    made.set_config(key="generation_kwargs", value={"n": N, "probe": False}, update=True)
-    return made
+    return demo_task(n=N, probe=False)
 
 
 def sampled(task: Any, model: Any, store: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -12,14 +12,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from test_segments import document, held, sample
+from test_places import check_same
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.io import keyed_log, places
-from hedge_tasks.io.keyed_log import files_of
 from hedge_tasks.io.places import Remote
 from hedge_tasks.lmms.identity import store_folder
-from hedge_tasks.sampling.store import KIND, AnswerStore, _make_segment
 
 PATIENCE_S = 60.0
 KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "us-east-1"}
@@ -71,21 +69,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     s3fs.S3FileSystem.clear_instance_cache()
 
 
-def test_the_store_on_s3_holds_the_same(server: Server, tmp_path: Path) -> None:
-    remote = Remote("s3://bucket/a/store")
-    for seed, of in enumerate((range(5), range(3, 9))):
-        sample(tmp_path, of, seed)
-        sample(remote, of, seed)
-    here, there = held(tmp_path), held(remote)
-    assert {**there, "problems": 0} == {**here, "problems": 0}
-    assert len(there["problems"]) == len(here["problems"])
-    for stem in sorted({log.name.rpartition("-")[0] for log in files_of(remote, KIND)}):
-        _make_segment(remote, stem)
-    assert {file.name.rpartition(".")[2] for file in remote.listed("", "")} == {"parquet"}
-    assert {**held(remote), "problems": 0} == {**there, "problems": 0}
-    mine = AnswerStore(remote, lazy=True)
-    mine.load([document(4).key])
-    assert len(mine) == 5
+def test_the_store_on_s3_holds_the_same(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_same(tmp_path, Remote("s3://bucket/a/store"), monkeypatch)
 
 
 def test_refused_before_the_first_draw(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

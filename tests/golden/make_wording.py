@@ -42,6 +42,7 @@ judge --judge rule | rescore nowhere | rescore both | rescore one --clustring x 
 rescore one --task hedge_dem | rescore one --clustering exakt | rescore one --clustering exact:rule=strict
 detectors one --sweep draw | detectors one --thresholds | detectors one --sweep n --seeds
 detectors one --detectors vas | show one --id q99 | compare one nowhere | compare one others
+detectors one --detectors 'Semantic Entropy'
 compare one --detectors se --clustering exact | calibrate one --risk few | calibrate one --risk 2 | calibrate one
 score nowhere.jsonl | score answers.jsonl --clustering nil | score answers.jsonl --clustering embed:threshold=2
 score answers.jsonl --clustering exact:threshold=0.5
@@ -73,7 +74,8 @@ def said(words: str) -> str:
 
 def wording() -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HEDGE_")}
-    with mock.patch.dict(os.environ, {**kept, "COLUMNS": "100"}, clear=True):
+    quick = mock.patch("hedge_tasks.cli.PATIENCE_S", 1e6)
+    with quick, mock.patch.dict(os.environ, {**kept, "COLUMNS": "100"}, clear=True):
         return "\n".join(f"$ {words}\n{text}\n" for words, text in parts().items())
 
 
@@ -92,7 +94,7 @@ def parts() -> dict[str, str]:
         Path("answers.jsonl").write_text('{"id": "q", "baseline": "a", "clean": ["a", "b"]}\n', "utf-8")
         texts |= {f"hedge {words}": re.sub(r"\d(?!\)$)", "0", said(words)) for words in commands(RIGHT)}
         texts |= {f"hedge {words}": said(words).replace(folder, ".") for words in commands(WRONG)}
-        facts = json.loads(said("doctor --json").partition("\n")[2].rpartition("\n")[0])["facts"]
+        facts = json.loads(said("doctor --json").rpartition("\n")[0])["facts"]
     return texts | {"hedge doctor": "\n".join(f"{fact['about']}: {fact['name']}" for fact in facts)}
 
 

@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 
 from hedge_tasks.detectors.thresholds.plateau import Grid, choice_errors, plateau
 from hedge_tasks.detectors.thresholds.profile import DocumentProfile
-from hedge_tasks.errors import ConfigError, unknown
+from hedge_tasks.errors import ConfigError, check_names
 from hedge_tasks.io.records import AtLeastOne, Count, Settings
 from hedge_tasks.statistics import auroc
 
@@ -78,8 +78,7 @@ class ThresholdChoice(Settings):
         Raises:
             ConfigError: a name or value is unknown or makes no sense; names the nearest valid one.
         """
-        if method not in METHODS:
-            raise unknown("choice of the threshold", method, (*METHODS, "a number"))
+        check_names("choice of the threshold", [method], (*METHODS, "a number"))
         if settings is not None and not isinstance(settings, Mapping):
             raise ConfigError(f"tuning: expected a mapping, got {settings!r}")
         return cls.read({**(settings or {}), "method": method}, "tuning")

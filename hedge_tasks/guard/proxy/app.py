@@ -59,7 +59,8 @@ class Proxy:
         guard, left = self.guard, None
         self._busy += 1  # until the last thread has let go of the question
         try:
-            parsed = await asyncio.to_thread(read_request, content, self.model, guard.prompt, guard.plan, self.settings)
+            policy = (guard.policy.circumstances.pictured, guard.prompt, guard.plan)
+            parsed = await asyncio.to_thread(read_request, content, self.model, *policy, self.settings)
             del content
             question = await asyncio.to_thread(guard.question, parsed.pictures, parsed.question, parsed.seed)
             future = guard.submit(question)

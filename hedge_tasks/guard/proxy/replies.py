@@ -6,7 +6,6 @@ import json
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from hedge_tasks.guard.verdict import GuardVerdict
@@ -22,19 +21,8 @@ def judged(verdict: GuardVerdict, model: str, *, withhold: bool) -> dict[str, An
         model: the name that was asked for.
         withhold: whether an answer that is not accepted is replaced by a refusal.
     """
-    hedge = {
-        "judged": True,
-        "state": verdict.state,
-        "accepted": verdict.accepted,
-        "promised_risk": verdict.promised_risk,
-        "confidence": verdict.confidence,
-        "reason": verdict.reason,
-        "score": verdict.score,
-        "threshold": verdict.threshold,
-        "draws": verdict.draws,
-        "clusters": [asdict(cluster) for cluster in verdict.clusters],
-        "seconds": round(verdict.seconds, 3),
-    }
+    hedge = {"judged": True, **verdict.to_dict()}
+    del hedge["answer"], hedge["finish"]  # the message and its end, which may be withheld
     if withhold and not verdict.accepted:
         refusal = _NOT_SAFE.format(reason=verdict.reason)
         return _completion(model, refusal, "content_filter", hedge, refusal=refusal)

@@ -103,7 +103,7 @@ class PolicyQuestion:
 
 
 def read_request(
-    content: bytes, model: str, prompt: Prompt, plan: SamplingPlan, settings: ProxySettings
+    content: bytes, model: str, pictured: bool, prompt: Prompt, plan: SamplingPlan, settings: ProxySettings
 ) -> PolicyQuestion:
     """Read the body of a request: the question that it asks under the policy's prompt and decoding.
 
@@ -112,6 +112,7 @@ def read_request(
     Args:
         content: the body.
         model: name of the model that is served.
+        pictured: whether the policy is about questions on a picture.
         prompt, plan: the policy's; another system prompt or decoding cannot be judged.
         settings: bounds.
 
@@ -124,8 +125,9 @@ def read_request(
         raise _cannot_judge("messages", "another system prompt than the calibrated one; leave it out")
     turns = [message for message in read.messages if message.role == "user"]
     addresses = [address for message in read.messages for address in message.addresses()]
-    if len(turns) != 1 or len(addresses) > 1:
-        raise _cannot_judge("messages", "the policy is about single questions on one picture")
+    if len(turns) != 1 or len(addresses) != pictured:
+        words = "on one picture" if pictured else "without a picture"
+        raise _cannot_judge("messages", f"the policy is about single questions {words}")
     texts = turns[0].texts()
     if len(texts) > 1:
         raise _cannot_judge("messages", "the question comes in several parts; send one text")
