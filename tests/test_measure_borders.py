@@ -38,12 +38,13 @@ from hedge_tasks.measures.audited import (
     auroc_by_experts,
     differences_table,
     judge_table,
+    rate_by,
 )
 from hedge_tasks.measures.blind import BLIND_TEXT, CLAIM_TEXT, LENGTH, beats, lengths, text_scores, turned_to_best
 from hedge_tasks.measures.claim_finding import claim_finding
 from hedge_tasks.measures.comparisons import Overlap, check_same_documents, compare_two_runs, compare_two_scores
 from hedge_tasks.measures.coverage import Coverage
-from hedge_tasks.measures.curves import hallucination_rate, roc_curve, within_strata
+from hedge_tasks.measures.curves import roc_curve, within_strata
 from hedge_tasks.measures.detector_table import DetectorNumbers, detector_rows, detector_table, facts_of
 from hedge_tasks.measures.fitted import ProbeData, best_split
 from hedge_tasks.measures.forced_options import forced_measures, option_shares
@@ -299,11 +300,10 @@ def test_a_roc_curve_is_that_of_scikit_learn() -> None:
     np.testing.assert_allclose(found[1], true)
     with pytest.raises(ValueError, match="hallucinated and supported"):
         roc_curve(column([1, 2], [1, 1]))
-    inside, rate = within_strata(SCORES, "se"), hallucination_rate(RUN.answer_sets)
+    inside = within_strata(SCORES, "se")
     assert inside is not None
     assert inside.value == labelled(SCORES, "se").within().value
-    assert rate is not None
-    assert rate.value == pytest.approx(np.mean([a.label for a in RUN.answer_sets]))
+    assert rate_by(RUN).value == pytest.approx(np.mean([a.label for a in RUN.answer_sets]))
 
 
 def test_many_missing_labels_are_more_than_five_per_cent() -> None:

@@ -30,7 +30,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.curves import hallucination_rate
+from hedge_tasks.measures.audited import rate_by
 from hedge_tasks.measures.run_measures import numbers_of_run
 from hedge_tasks.numbers import PERCENT, Number
 from hedge_tasks.report import ReportOptions, build_report, result_files
@@ -100,8 +100,7 @@ def test_every_shown_number_is_the_pipelines(page: str) -> None:
         assert f"<td>{estimate.value:.3f} [{low:.3f}, {high:.3f}]</td>" in table
         inside = analysis.within["exact"][name]
         assert f"{inside.value:.3f}" in page.split("all, within question types")[1].split("</tr>")[0]
-    rate = hallucination_rate(RUN.answer_sets)
-    assert rate is not None
+    rate = rate_by(RUN)
     assert rate.value is not None
     assert f"<dd>{PERCENT(rate.value)}<small>" in page
     assert text.count('<img src="data:image/svg+xml;base64,') == 3
