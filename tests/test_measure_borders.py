@@ -330,10 +330,10 @@ def test_rows_are_compared_with_the_best_blind_baseline_over_all_and_within() ->
     columns[LENGTH] = columns[LENGTH].turned
     columns["msp"] = column([1.0] * 3, [1] * 3)
     facts = {name: facts_of(name, "answer", data, 5, 5) for name, data in columns.items()}
-    _, rows, left_out, rivals = detector_rows(columns, facts, {}, flag=0.2, experts={"radflag": Number(0.99)})
+    _, rows, left_out, rivals = detector_rows(columns, facts, {}, flag=0.2)
     by = {row.detector: row for row in rows}
     assert rivals == (LENGTH, LENGTH)
-    assert [row.detector for row in rows] == ["radflag", "se", LENGTH, BLIND_TEXT]
+    assert [row.detector for row in rows] == ["se", "radflag", LENGTH, BLIND_TEXT]
     assert list(left_out) == ["msp"]
     assert (by[LENGTH].reversed, by["se"].reversed, by[LENGTH].difference) == (True, False, None)
     turned = columns[LENGTH].turned
@@ -358,7 +358,9 @@ def test_detectors_that_nothing_was_kept_for_are_left_out() -> None:
         patch.setattr("hedge_tasks.measures.detector_table.audit_of", lambda run: audit)
         kept: Any = replace(RUN, evidence=any_evidence)  # type: ignore[arg-type]
         [row] = detector_table(kept, SCORER, ("se",), only_kept=True, blind=False).rows
-    assert row.experts == auroc_by_experts(SCORES, "se", audit)
+    by_experts = auroc_by_experts(SCORES, "se", audit)
+    assert (row.estimate.value, row.estimate.interval) == (by_experts.value, by_experts.interval)
+    assert not row.within.defined
     poor = detector_table(RUN, SCORER, ("se",), budget=0, fitted=[probe])
     assert (poor.rows, list(poor.left_out)) == ((), ["se"])
     with pytest.raises(DataError, match="there are no answers"):
@@ -696,7 +698,7 @@ def test_draws_share_nothing_where_a_place_left_out_leaves_no_number() -> None:
 def test_the_length_is_free_whichever_way_round(sign: int) -> None:
     sets = [replace(a, baseline=replace(a.baseline, n_tokens=9 + sign * int(i % 3 == 0 or bool(a.label))))
             for i, a in enumerate(RUN.answer_sets)]  # fmt: skip
-    free = headlines._free_scores(sets)
+    free = headlines._free_scores(sets, None)
     area = roc_auc_score([a.label for a in sets], [a.baseline.n_tokens for a in sets])
     assert list(free) == ["msp", LENGTH]
     assert detection_auroc(free[LENGTH], LENGTH).value == pytest.approx(max(area, 1 - area))
@@ -704,6 +706,6 @@ def test_the_length_is_free_whichever_way_round(sign: int) -> None:
     def turned(value: float) -> bool:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(headlines, "detection_auroc", lambda scores, name: Number(value))
-            return (headlines._free_scores(sets)[LENGTH][0][LENGTH] or 0) < 0
+            return (headlines._free_scores(sets, None)[LENGTH][0][LENGTH] or 0) < 0
 
     at_border(turned, 0.5, "100")

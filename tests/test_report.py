@@ -31,6 +31,7 @@ from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
 from hedge_tasks.measures.audited import rate_by
+from hedge_tasks.measures.blind import LENGTH
 from hedge_tasks.measures.run_measures import numbers_of_run
 from hedge_tasks.numbers import PERCENT, Number
 from hedge_tasks.report import ReportOptions, build_report, result_files
@@ -205,7 +206,9 @@ def check_clusters(clusters: list[dict[str, Any]], answers: AnswerSet) -> None:
 @pytest.mark.parametrize("pictured", [False, True])
 def test_the_first_screen_has_what_the_best_detector_points_at_and_what_it_misses(pictured: bool) -> None:
     [analysis] = analyse([RUN])
-    lead: Any = SimpleNamespace(sampling=SimpleNamespace(detector="se", clustering="exact"), lead=None)
+    # The length of an answer leads, and is no score that the page has.
+    length, se = (SimpleNamespace(detector=name, clustering="exact", name=name) for name in (LENGTH, "se"))
+    lead: Any = SimpleNamespace(sampling=se, lead=length)
     values = {s.id: round(s["se"] or 0.0, 5) for s in analysis.scores["exact"]}
     wrong = sorted((values[a.id], i) for i, a in enumerate(RUN.answer_sets) if a.label)
     ids = [RUN.answer_sets[i].id for _, i in wrong]
@@ -214,11 +217,16 @@ def test_the_first_screen_has_what_the_best_detector_points_at_and_what_it_misse
     assert shown is not None
     worst = [(value, id) for (value, _), id in zip(wrong, ids, strict=True)]
     assert [(entry["value"], entry["id"]) for entry in shown["worst"]] == worst[: len(shown["worst"])]
+    assert shown["detector"] == "se"
     example, expected = shown["example"], RUN.answer_sets[wrong[4 if pictured else -1][1]]
     assert (example["id"], example["answer"], example["reference"]) == (expected.id, expected.baseline.text, "a")
     assert (example["value"], example["picture"]) == (values[expected.id], "small" if pictured else "")
     check_clusters(example["clusters"], expected)
     assert wrong_answers({**explorer_data(analysis, NONE), "questions": []}, lead) is None
+    free: Any = SimpleNamespace(sampling=se, lead=SimpleNamespace(detector="msp", clustering="", name="free"))
+    shown = wrong_answers(explorer_data(analysis, pictures), free)
+    assert shown is not None
+    assert (shown["detector"], bool(shown["example"]["clusters"])) == ("free", True), "the finding's own detector"
 
 
 def test_the_longer_the_answers_the_shorter_they_are_cut() -> None:
