@@ -217,16 +217,19 @@ def test_the_first_screen_has_what_the_best_detector_points_at_and_what_it_misse
     assert shown is not None
     worst = [(value, id) for (value, _), id in zip(wrong, ids, strict=True)]
     assert [(entry["value"], entry["id"]) for entry in shown["worst"]] == worst[: len(shown["worst"])]
-    assert shown["detector"] == "se"
     example, expected = shown["example"], RUN.answer_sets[wrong[4 if pictured else -1][1]]
     assert (example["id"], example["answer"], example["reference"]) == (expected.id, expected.baseline.text, "a")
     assert (example["value"], example["picture"]) == (values[expected.id], "small" if pictured else "")
     check_clusters(example["clusters"], expected)
     assert wrong_answers({**explorer_data(analysis, NONE), "questions": []}, lead) is None
-    free: Any = SimpleNamespace(sampling=se, lead=SimpleNamespace(detector="msp", clustering="", name="free"))
-    shown = wrong_answers(explorer_data(analysis, pictures), free)
-    assert shown is not None
-    assert (shown["detector"], bool(shown["example"]["clusters"])) == ("free", True), "the finding's own detector"
+
+
+def test_the_first_screen_is_about_the_detector_of_the_finding() -> None:
+    msp = SimpleNamespace(detector="msp", clustering="", name="the log-probability")
+    finding: Any = SimpleNamespace(sampling=SimpleNamespace(detector="se", clustering="exact", name="SE"), lead=msp)
+    shown = wrong_answers(explorer_data(analyse([RUN])[0], NONE), finding) or {}
+    assert shown["detector"] == "the log-probability"
+    assert shown["example"]["clusters"]
 
 
 def test_the_longer_the_answers_the_shorter_they_are_cut() -> None:
