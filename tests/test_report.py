@@ -207,8 +207,8 @@ def check_clusters(clusters: list[dict[str, Any]], answers: AnswerSet) -> None:
 def test_the_first_screen_has_what_the_best_detector_points_at_and_what_it_misses(pictured: bool) -> None:
     [analysis] = analyse([RUN])
     # The length of an answer leads, and is no score that the page has.
-    length, se = (SimpleNamespace(detector=name, clustering="exact", name=name) for name in (LENGTH, "se"))
-    lead: Any = SimpleNamespace(sampling=se, lead=length)
+    se = SimpleNamespace(detector="se", clustering="exact", name="SE")
+    lead: Any = SimpleNamespace(sampling=se, lead=SimpleNamespace(detector=LENGTH))
     values = {s.id: round(s["se"] or 0.0, 5) for s in analysis.scores["exact"]}
     wrong = sorted((values[a.id], i) for i, a in enumerate(RUN.answer_sets) if a.label)
     ids = [RUN.answer_sets[i].id for _, i in wrong]
