@@ -89,11 +89,11 @@ def chat_body(question: str = "0.0", **fields: Any) -> dict[str, Any]:
     return {"model": SERVED, "messages": to_openai([{"role": "user", "content": content}]), **fields}
 
 
-def post(url: str, body: Any, **headers: str) -> tuple[int, Any]:
-    """Status and parsed body (or the text, where it is no JSON) of a POST to the chat's path."""
+def post(url: str, body: Any, path: str = "chat/completions", **headers: str) -> tuple[int, Any]:
+    """Status and parsed body (or the text, where it is no JSON) of a POST, by default to the chat's path."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     headers = {"content-type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}}
-    return _sent(urllib.request.Request(f"{url}/v1/chat/completions", content, headers))
+    return _sent(urllib.request.Request(f"{url}/v1/{path}", content, headers))
 
 
 def get(url: str, **headers: str) -> tuple[int, Any]:

@@ -19,9 +19,7 @@ from typing import Any
 
 from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.replies import official, read_free, read_option, read_verdict, read_yes_no
-from hedge_tasks.replies.labels import read_judgement
 from hedge_tasks.replies.reading import Reading
-from hedge_tasks.replies.text import normalise
 from hedge_tasks.suites.shale.items import options_of
 
 Row = Mapping[str, Any]
@@ -47,12 +45,6 @@ def reading(row: Row) -> Reading:
     if row["kind"] == "options":
         return read_option(reply, options_of(row["asked"]), cut=cut)
     if row["kind"] == "category":
-        if offered := row.get("outcomes"):
-            known = {spelled: one.key for spelled, one in load_judge_prompt(row["prompt"]).spelled().items()}
-            spelled = {s: key for s, key in known.items() if key in offered} | {
-                normalise(name): name for name in offered
-            }
-            return read_judgement(reply, spelled, "verdict").reading
         outcome, reason = load_judge_prompt(row["prompt"]).outcome_in(reply)
         return Reading(None if outcome is None else outcome.key, reason)
     return read_free(reply, cut=cut)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_segments import DEFINITION
+from at_border import at_border
+from test_segments import DEFINITION, document, finished
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import Answer
@@ -16,33 +17,18 @@ from hedge_tasks.runs.from_store import run_from_store, stored_blocks
 from hedge_tasks.runs.run_files import load_run
 from hedge_tasks.sampling import blocks
 from hedge_tasks.sampling import store as store_module
-from hedge_tasks.sampling.segments import home
-from hedge_tasks.sampling.store import AnswerStore, FinishedDraw, StoredDocument
+from hedge_tasks.sampling.store import AnswerStore
 
 
 def fill(folder: Path, documents: range, n: int = 2) -> None:
     dice = random.Random(documents.start)
     with AnswerStore(folder) as store:
-        asked = [
-            StoredDocument(
-                definition=DEFINITION.id,
-                key=f"{i:040x}",
-                id=f"q{i}",
-                question="Is it there?",
-                reference=("yes", "no")[i % 2],
-                group=f"g{i // 3}",
-                question_type=("open", "closed")[i % 2],
-                n=n,
-                n_noisy=n,
-            )
-            for i in documents
-        ]
-        store.put_documents([DEFINITION], asked)
-        for each in asked:
-            for draw in DEFINITION.plan(n, n).draws(each.key):
-                answer = Answer(dice.choice(["yes", "no", "Yes."]), -dice.random(), 1)
-                key = DEFINITION.key(each.key, each.question, draw)
-                store.put([FinishedDraw(key, answer, each.id, draw.condition, draw.index, home(each.key))])
+        for i in documents:
+            about = {"reference": ("yes", "no")[i % 2], "group": f"g{i // 3}"}
+            asked = document(i, n).replaced(n_noisy=n, question_type=("open", "closed")[i % 2], **about)
+            store.put_documents([DEFINITION], [asked])
+            for draw in DEFINITION.plan(n, n).draws(asked.key):
+                store.put([finished(asked, draw, Answer(dice.choice(["yes", "no", "Yes."]), -dice.random(), 1))])
 
 
 def rescored(store: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
@@ -89,3 +75,16 @@ def test_what_a_block_lacks_of_the_numbers_asked_for_is_known(store: Path, monke
     complete = [answers.id for run, _ in loaded for answers in run.answer_sets]
     assert sum(n_incomplete for _, n_incomplete in loaded) == 39
     assert complete == ["q0"] == [answers.id for answers in run_from_store(store, None, "rule").answer_sets]
+
+
+def test_a_store_is_large_with_more_documents_than_a_block_and_small_logs(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_large(**borders: float) -> bool:
+        for name, value in borders.items():
+            monkeypatch.setattr(blocks, name, int(value))
+        return blocks.is_large(store)
+
+    at_border(lambda n: is_large(BLOCK=n), 34, "100")  # those in the log are not counted
+    logs = sum(file.stat().st_size for file in store.glob("*.jsonl"))
+    at_border(lambda n: is_large(BLOCK=7, LARGEST_LOGS=n), logs, "011")

@@ -55,6 +55,22 @@ def about_types(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     return reasons
 
 
+def test_where_a_few_questions_tell_right_from_wrong_it_is_said_whether_or_not_their_kinds_are_given() -> None:
+    labels, ids = np.arange(80) % 2, tuple(a.id for a in RUN.answer_sets)
+    lead = Labelled(np.linspace(0, 1, 80), labels, None, None, ids)
+
+    def told(kinds: int) -> list[bool]:
+        kind = [f"what {i % 2} {i % kinds}?" for i in range(80)]
+        worded = replace(
+            RUN, answer_sets=tuple(replace(a, question=k) for a, k in zip(RUN.answer_sets, kind, strict=True))
+        )
+        return [
+            "question alone" in reasons_of(*of) for of in ((lead, worded), (replace(lead, strata=tuple(kind)), RUN))
+        ]
+
+    assert [told(kinds) for kinds in (2, 4, 8, 80)] == [[True] * 2, [True] * 2, [False] * 2, [False] * 2]
+
+
 def test_question_types_explain_what_is_higher_without_them_by_more_than_chance(about_types: Any) -> None:
     at_border(lambda p: "question type" in about_types(p=p), 0.05, "100")
     at_border(lambda difference: "question type" in about_types(difference), 0.0, "001")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hedge_tasks.claims.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Claim, ClaimEvidence
@@ -17,21 +18,12 @@ from hedge_tasks.claims.entailment import SupportQuery, build_entailment
 from hedge_tasks.claims.entailment.nli import NliEntailment
 from hedge_tasks.claims.labels import join, label_of
 from hedge_tasks.claims.tokens import claim_logprobs
+from hedge_tasks.clustering import nli_model
 from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.sentences import sentence_spans, split_sentences
 from hedge_tasks.data.spans import LabelledSpan, read_spans
 from hedge_tasks.errors import ConfigError, DataError
-
-REPORT = (
-    "FINDINGS:\n1. No effusion, fracture or mass.\n2. The heart is large; the lungs\nare clear, but a cyst is seen."
-)
-
-
-def claims_of(text: str, unit: str) -> list[tuple[str, str]]:
-    """Of each claim its text and the characters that it stands for."""
-    [found] = build_decomposition(unit).pieces([Passage(text)])
-    return [(piece.text, text[piece.start : piece.end]) for piece in found.pieces]
-
+from hedge_tasks.llm.loading import ModelUnavailableError
 
 # --- spans ------------------------------------------------------------------------------------------------------------
 
@@ -46,16 +38,6 @@ def test_sentence_spans_are_the_sentences(bits: list[str]) -> None:
     assert [text[start:end].split() for start, end in spans] == [s.split() for s in split_sentences(text)]
     assert all(start < end for start, end in spans)
     assert all(first[1] <= second[0] for first, second in itertools.pairwise(spans))
-
-
-def test_sentences_are_claims_in_one_line_without_headings_and_markers() -> None:
-    assert claims_of(REPORT, "sentence") == [
-        ("No effusion, fracture or mass.", "No effusion, fracture or mass."),
-        (
-            "The heart is large; the lungs are clear, but a cyst is seen.",
-            "The heart is large; the lungs\nare clear, but a cyst is seen.",
-        ),
-    ]
 
 
 def test_a_decomposition_that_makes_up_places_is_refused() -> None:
@@ -76,7 +58,8 @@ def test_a_decomposition_that_makes_up_places_is_refused() -> None:
 
 
 def test_claims_cover_so_much_of_an_answer() -> None:
-    answers = [AnswerSet(id, Answer(text), (Answer("x"),)) for id, text in (("a", "# Head\n\nNo mass."), ("b", "One."))]
+    texts = {"a": "# Head\n\nNo\nmass.", "b": "One."}
+    answers = [AnswerSet(id, Answer(text), (Answer("x"),)) for id, text in texts.items()]
     first, second = decompose(answers, build_decomposition("sentence"))
     assert first.claims == (Claim("a#0", "a", "No mass.", 8, 16, "sentence"),)
     assert (first.covered, second.covered) == (7 / 12, 1.0)
@@ -126,27 +109,18 @@ def claim(start: int, end: int) -> Claim:
     return Claim("a#0", "a", "x", start, end, "sentence")
 
 
-def test_labels_join_claims_that_share_half_of_the_shorter() -> None:
-    spans = [
-        LabelledSpan(0, 10, 0),
-        LabelledSpan(10, 20, 1, severity="minor"),
-        LabelledSpan(20, 40, 1, severity="major"),
-    ]
-    found = join(
-        [
-            claim(0, 20),
-            claim(0, 9),
-            claim(9, 13),
-            claim(7, 12),
-            claim(18, 38),
-            claim(50, 60),
-            claim(8, 12),
-            claim(9, 10),
-        ],
-        spans,
-    )
-    labels = [one and (one.label, one.severity) for one in found]
-    assert labels == [(1, "minor"), (0, None), (1, "minor"), (0, None), (1, "major"), None, (1, "minor"), (0, None)]
+PLACES = st.tuples(st.integers(0, 12), st.integers(1, 6)).map(lambda place: (place[0], sum(place)))
+
+
+@given(PLACES, st.lists(st.tuples(PLACES, st.sampled_from([0, 1])), max_size=4))
+def test_a_claim_takes_the_worst_label_of_the_spans_that_share_half_of_the_shorter(
+    own: tuple[int, int], placed: list[tuple[tuple[int, int], int]]
+) -> None:
+    spans = [LabelledSpan(*place, label) for place, label in placed]
+    shared = [len({*range(*own)} & {*range(*place)}) / min(own[1] - own[0], place[1] - place[0]) for place, _ in placed]
+    labels = [label for share, (_, label) in zip(shared, placed, strict=True) if share >= 0.5]
+    [found] = join([claim(*own)], spans)
+    assert (found and found.label) == max(labels, default=None)
 
 
 def test_silence_is_a_third_label_and_errors_have_a_severity() -> None:
@@ -156,11 +130,7 @@ def test_silence_is_a_third_label_and_errors_have_a_severity() -> None:
     assert both is not None
     assert both.silent
     assert [label_of(both, silent=how) for how in ("unlabelled", "hallucinated")] == [None, 1]
-    table = {
-        "all": (1, 1, 1, 0, None),
-        "major": (None, 1, None, 0, None),
-        "minor": (1, None, None, 0, None),
-    }
+    table = {"all": (1, 1, 1, 0, None), "major": (None, 1, None, 0, None), "minor": (1, None, None, 0, None)}
     for errors, wanted in table.items():
         assert tuple(label_of(one, errors=errors) for one in (minor, major, unknown, right, None)) == wanted
         assert label_of(both, silent="hallucinated", errors=errors) == (1 if errors == "all" else None), errors
@@ -233,6 +203,19 @@ def test_a_sentence_that_does_not_fit_has_no_support(words: int, known: bool) ->
     assert np.isnan(found).any() != known
 
 
+def test_the_model_of_the_clustering_reads_where_no_other_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[tuple[str, str | None]] = []
+    monkeypatch.setattr(nli_model, "load_reader", lambda *of: loaded.append(of) or Words())
+    engine = build_entailment("nli", model="org/absent", revision="r1", dtype="float16")
+    assert engine.settings() == {"support": "nli", "model": "org/absent", "revision": "r1", "dtype": "float16"}
+    assert engine.price([SupportQuery(("a", " "), ("b", "c", ""))]) == 2
+    assert loaded == [("org/absent", "r1")]
+    with pytest.raises(ModelUnavailableError, match="org/absent"):
+        engine.check()
+    assert nli(Words()).settings() == {"support": "nli"}
+    nli(Words()).check()
+
+
 def test_a_claim_too_long_for_the_model_has_no_support(said: list[str]) -> None:
     model = Words()
     [found] = nli(model).support([SupportQuery(("x " * 21, "a b"), ("yes", ""))])
@@ -264,6 +247,9 @@ def test_evidence_says_what_it_offers_and_refuses_other_shapes() -> None:
     assert [verdict for _, verdict, _ in judged] == [*rows.values(), "silent", "silent"]
     assert [name for name, *_ in judged][-3:] == ["clean 5", "noisy 0", "noisy 1"]
     assert NEUTRAL == 1
+    for need, name in (("clean_support", "clean"), ("noisy_support", "noisy"), ("elsewhere", "elsewhere")):
+        offers = [need in ClaimEvidence((one,), "", **{name: clean[:, :n]}).offers for n in (0, 1)]
+        assert offers == [False, True], "a single draw is support"
     for wrong in ({"clean": np.zeros((2, 2, 3))}, {"noisy": np.zeros((1, 2))}, {"rarity": np.zeros(2)}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             ClaimEvidence((one,), "", **wrong)
@@ -286,12 +272,18 @@ def spanned(start: int, end: int) -> Claim:
     return Claim("a#0", "a", "x", start, end, "given")
 
 
-def test_tokens_belong_to_the_claims_that_they_stand_in() -> None:
-    texts = ("\n", " No", " ma", "", "ss.", " A", " ", "cy", "st", "\n")
-    tokens = tuple((text, -float(i)) for i, text in enumerate(texts))
-    answer = Answer("No mass. A cyst", tokens=tokens)
-    found = claim_logprobs(answer, [spanned(0, 8), spanned(9, 15), spanned(6, 10), spanned(8, 9)])
+@given(st.lists(st.sampled_from(["No", " ma", "ss", ".", "", " ", "\n", " A "]), max_size=8), st.data())
+def test_a_token_belongs_to_the_claims_that_have_one_of_its_characters(texts: list[str], data: st.DataObject) -> None:
+    whole = "".join(texts)
+    answer = Answer(whole.strip(), tokens=tuple((text, -1.0 - i) for i, text in enumerate(texts)))
+    assume(answer.text)
+    start = data.draw(st.integers(0, len(answer.text) - 1))
+    end = data.draw(st.integers(start + 1, len(answer.text)))
+    begins = len(whole) - len(whole.lstrip())
+    number = [i for i, text in enumerate(texts) for _ in text]
+    own = {number[begins + at] for at in range(start, end) if not answer.text[at].isspace()}
+    found = claim_logprobs(answer, [spanned(start, end)])
     assert found is not None
-    assert [one.tolist() for one in found] == [[-1, -2, -4], [-5, -7, -8], [-4, -5], []]
-    assert claim_logprobs(Answer("No mass"), [spanned(0, 2)]) is None
-    assert claim_logprobs(Answer("No cyst. A cyst", tokens=tokens), [spanned(0, 2)]) is None
+    assert found[0].tolist() == [-1.0 - i for i in sorted(own)]
+    assert claim_logprobs(replace(answer, text=f"x{answer.text}"), [spanned(start, end)]) is None
+    assert claim_logprobs(replace(answer, tokens=None), [spanned(start, end)]) is None

@@ -63,7 +63,7 @@ def test_real_vqa_rad_from_a_local_folder(shared_data: Path, monkeypatch: pytest
     ("folder", "file", "words"),
     [
         ("nowhere", "", "HEDGE_DATA_DIR=.*nowhere is not a folder"),
-        ("", "", "cannot be loaded.*put a copy at DIR/org__set/small/test"),
+        ("", "", "cannot be loaded.*writes, or DIR/org__set/small/test"),
         ("", "org__set/x.txt", "there: no parquet file"),
         ("", "org__set/small/train.parquet", r"no file of config small, split test in .*there: small/train.parquet"),
         ("", "org__set/small/test.parquet", r"org/set: cannot read test.parquet in "),

@@ -16,7 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from openai_server import Response, Script, completion, error, serve
 from PIL import Image
-from requested import instances, request
+from requested import FakeModel, instances, request
 
 from hedge_tasks.data.answers import NOISY, REVERSED, Answer, AnswerSet, option_logprobs, read_report
 from hedge_tasks.data.option_order import options_in, reversed_letters, reversed_question, spellings
@@ -156,23 +156,18 @@ def test_the_other_order_twice_is_the_given_one(texts: list[str], form: str, on_
 SCORES = Scores("q", 1, None, None, {}, "uniform", (0,))
 
 
-class Placer:
+class Placer(FakeModel):
     """Answers "A" with probability .8 whatever it means, and "B" with .2; each as a whole reply, in three spellings."""
 
     spelled: Mapping[str, float] = {"A": 0.5, "(A)": 0.2, "A.": 0.1, "B": 0.1, "(B)": 0.06, "B.": 0.04}
 
-    rank, is_simple, answer_identity = 0, False, "placer"
-    task_dict: dict[str, Any] = {"task": {"test": [{}]}}  # noqa: RUF012
-
     def __init__(self) -> None:
-        self.asked: list[tuple[int, str, str]] = []
-
-    def generate_draws(self, draws: Any) -> Any:
-        yield [(i, Answer("A", -0.5, 2)) for i, draw in enumerate(draws)]
+        super().__init__(lambda draw: Answer("A", -0.5, 2))
+        self.forced: list[tuple[int, str, str]] = []
 
     def reply_logprobs(self, conversations: Any, texts: Any) -> list[Answer]:
         said = [conversation[-1]["content"][-1]["text"] for conversation in conversations]
-        self.asked += zip(map(id, conversations), said, texts, strict=True)
+        self.forced += zip(map(id, conversations), said, texts, strict=True)
         return [Answer(text, math.log(self.spelled[text]), 1) for text in texts]
 
 
@@ -192,13 +187,13 @@ def two_orders() -> tuple[AnswerSet, Placer]:
 
 def test_a_liking_for_places_is_averaged_out_and_told() -> None:
     answers, model = two_orders()
-    assert [(said, text) for _, said, text in model.asked] == [
+    assert [(said, text) for _, said, text in model.forced] == [
         *(("Which? (A) red (B) blue", form) for letter in "AB" for form in spellings(letter)),
         # By what they mean: red, blue.
         *(("Which? (A) blue (B) red", form) for letter in "BA" for form in spellings(letter)),
     ]
-    assert answers.n_forced == len(model.asked)
-    assert len({number for number, *_ in model.asked}) == 2  # each order is read once
+    assert answers.n_forced == len(model.forced)
+    assert len({number for number, *_ in model.forced}) == 2  # each order is read once
     assert option_logprobs(answers.forced)["A"] == pytest.approx(math.log(0.8))
     assert option_logprobs(answers.forced, REVERSED)["A"] == pytest.approx(math.log(0.2))
     numbers = by_name(forced_measures())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -96,6 +98,7 @@ def inspect_eval(folder: Path) -> list[Path]:
 
 
 def polygraph(folder: Path) -> list[Path]:
+    """A manager as its user converts it: with the command that its refusal says."""
     stats = {
         "input_texts": list(QUESTIONS.values()),
         "target_texts": list(TARGETS.values()),
@@ -104,7 +107,11 @@ def polygraph(folder: Path) -> list[Path]:
         "greedy_log_likelihoods": [np.array([-0.5, -0.25]), [-1.0]],
     }
     torch.save({"state": "done", "metrics": {("a", "b"): np.float64(0.5)}, "stats": stats}, folder / "m.man")
-    return [folder / "m.man"]
+    with pytest.raises(DataError, match="a pickle runs code") as refusal:
+        read_answers([folder / "m.man"])
+    command = str(refusal.value).partition("python -c ")[2].strip('"')
+    subprocess.run([sys.executable, "-c", command], cwd=folder, check=True)
+    return [folder / "m.json"]
 
 
 @pytest.mark.parametrize(
@@ -159,9 +166,8 @@ def test_an_answer_in_a_column_keeps_its_numbers_and_a_lost_one_has_none(tmp_pat
 
 
 def test_a_text_in_brackets_is_one_answer(tmp_path: Path) -> None:
-    stats = {"greedy_texts": ["[1, 2]"], "sample_texts": [["['a', 'b']", "c"]]}
-    torch.save({"stats": stats}, tmp_path / "m.man")
-    [read] = read_answers([tmp_path / "m.man"]).answer_sets
+    row = {"greedy_texts": "[1, 2]", "sample_texts": ["['a', 'b']", "c"]}
+    [read] = read_answers([lines(tmp_path / "m.jsonl", [row])]).answer_sets
     assert (read.baseline.text, *(answer.text for answer in read.clean)) == ("[1, 2]", "['a', 'b']", "c")
 
 
@@ -316,15 +322,7 @@ def test_the_parts_of_an_archive_have_one_budget(
         read_answers([tmp_path / "b.xlsx"])
 
 
-class Hostile:
-    def __reduce__(self) -> Any:
-        return (exec, ("raise SystemExit(7)",))
-
-
 def test_what_is_refused(tmp_path: Path) -> None:
-    torch.save({"stats": {"greedy_texts": Hostile()}}, tmp_path / "m.man")
-    with pytest.raises(DataError, match="not readable without running code in it"):
-        read_answers([tmp_path / "m.man"])
     with pytest.raises(
         ConfigError, match=r"replies, for .*import answers`\? Say --reply COLUMN; there are said \('a'\)"
     ):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import urllib.error
-import urllib.request
 from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
@@ -119,34 +116,23 @@ def test_audits_that_refute_the_promise_stop_acceptance(said: list[str]) -> None
     assert lenient.ask(PICTURE, "0.0").accepted
 
 
-def audit(url: str, body: Any) -> tuple[int, Any]:
-    request = urllib.request.Request(
-        f"{url}/v1/audits", json.dumps(body).encode(), {"content-type": "application/json"}
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=60) as response:
-            return response.status, json.loads(response.read())
-    except urllib.error.HTTPError as error:
-        return error.code, json.loads(error.read())
-
-
 def test_audits_come_in_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hedge_tasks.guard.proxy.app._MOST_ACCEPTED", 2)  # nobody waits for 100,000
     guarded = of_server(policy())
     with serve(reply, models=[SERVED]) as upstream, proxied(Guard.load(guarded, endpoint=upstream)) as url:
         forgotten, first, known = (post(url, chat_body("0.0"))[1]["id"] for _ in range(3))
-        assert audit(url, {"id": forgotten, "hallucinated": False})[0] == 404, "the latest can be audited"
-        assert audit(url, {"id": first, "hallucinated": True})[0] == 200
+        assert post(url, {"id": forgotten, "hallucinated": False}, "audits")[0] == 404, "the latest can be audited"
+        assert post(url, {"id": first, "hallucinated": True}, "audits")[0] == 200
         rejected = post(url, chat_body("0.99"))[1]["id"]
         refused = [{"id": known, "hallucinated": 1}, {"id": known}, []]
-        assert [audit(url, body)[0] for body in refused] == [400] * 3
-        assert [audit(url, {"id": id, "hallucinated": True})[0] for id in ([known], rejected)] == [404] * 2
-        status, found = audit(url, {"id": known, "hallucinated": True})
+        assert [post(url, body, "audits")[0] for body in refused] == [400] * 3
+        assert [post(url, {"id": id, "hallucinated": True}, "audits")[0] for id in ([known], rejected)] == [404] * 2
+        status, found = post(url, {"id": known, "hallucinated": True}, "audits")
         assert (status, found["audits"]) == (200, {"answers": 2, "hallucinated": 2})
-        assert audit(url, {"id": known, "hallucinated": True})[0] == 404
+        assert post(url, {"id": known, "hallucinated": True}, "audits")[0] == 404
         assert get(f"{url}/health")[1]["refuted"] is False
         for _ in range(9):
-            found = audit(url, {"id": post(url, chat_body("0.0"))[1]["id"], "hallucinated": True})[1]
+            found = post(url, {"id": post(url, chat_body("0.0"))[1]["id"], "hallucinated": True}, "audits")[1]
             if found["refuted"]:
                 break
         assert found["status"] == "stopped"

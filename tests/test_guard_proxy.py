@@ -73,13 +73,9 @@ REFUSED: list[tuple[dict[str, Any] | bytes, str]] = [
     ({"model": "other"}, "this guard answers for 'local'"),
     ({"messages": [{"role": "system", "content": "lie"}, *chat_body()["messages"]]}, "another system prompt"),
     ({"messages": [*chat_body()["messages"], {"role": "assistant", "content": "a"}]}, "expected 'system'"),
-    ({"messages": [[]]}, "messages[0]: expected an object"),
-    ({"surprise": 1}, "surprise: the policy cannot judge this"),
-    ({"seed": -1}, "seed: expected"),
     *((of_picture(address), "addresses are not fetched") for address in ("http://h/scan.png", "file:///etc/passwd")),
     (of_picture("data:text/html;base64,AA=="), "addresses are not fetched"),
     (b"{", "not valid JSON"),
-    (b'{"a": ' * 100 + b"1" + b"}" * 100, "nested deeper than 40"),
     (b'{"model": "local", "model": "other"}', "given twice"),
     (b"{}", "answers for 'local'"),
 ]

@@ -207,24 +207,11 @@ def test_conversations_are_answered_in_their_order() -> None:
 # --- arguments ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"num_concurent": 4}, "unknown model argument 'num_concurent', did you mean 'num_concurrent'"),
-        ({"model": ""}, "the model argument 'model' is missing"),
-        ({"num_concurrent": 0}, "num_concurrent: expected a number of at least 1, got 0"),
-        ({"timeout": 0}, "timeout: expected a number above 0, got 0"),
-        ({"base_url": "localhost:8000/v1"}, "base_url: expected something like http://localhost:8000/v1, got"),
-        ({"base_url": "http://host:port/v1"}, "base_url: expected something like"),
-        ({"base_url": "http://host/v1/completions"}, "leave out the end of"),
-        ({"base_url": "http://me:word@host/v1"}, "leave out user, password and query"),
-        ({"api_key": "sk-1\nsk-2"}, "api_key: there are characters in it that no key has"),
-    ],
-)
-def test_wrong_arguments_are_explained(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message) as caught:
-        adapter("http://localhost:8000/v1", **arguments)
-    assert not any(secret in str(caught.value) for secret in ("word@", "sk-1"))
+@pytest.mark.parametrize("secret", [{"base_url": "http://me:word@host/v1"}, {"api_key": "sk-1\nsk-2"}])
+def test_wrong_arguments_are_not_quoted_where_they_may_be_secret(secret: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=r"leave out user, password|characters in it that no key") as caught:
+        adapter("http://localhost:8000/v1", **secret)
+    assert not any(part in str(caught.value) for part in ("word@", "sk-1"))
 
 
 def test_the_identity_tells_models_apart_but_not_addresses_and_keys() -> None:

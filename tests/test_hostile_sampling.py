@@ -45,16 +45,13 @@ def test_a_judge_that_denies_what_it_names_is_unreadable(reply: str) -> None:
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 
-def png(width: int = 40, height: int = 30) -> bytes:
+def file_of(kind: str, size: tuple[int, int]) -> bytes:
     file = io.BytesIO()
-    Image.effect_noise((width, height), 90).save(file, "PNG")
+    Image.effect_noise(size, 90).save(file, kind)
     return file.getvalue()
 
 
-def jpeg() -> bytes:
-    file = io.BytesIO()
-    Image.effect_noise((200, 200), 90).save(file, "JPEG")
-    return file.getvalue()
+PNG, JPEG = file_of("PNG", (40, 30)), file_of("JPEG", (200, 200))
 
 
 def bomb(side: int) -> bytes:
@@ -77,19 +74,19 @@ def pictures(*files: bytes) -> Dataset:
 @pytest.mark.parametrize("side", [14_000, 60_000, 2**31 - 1])
 def test_a_decompression_bomb_is_refused_before_it_is_decoded(side: int) -> None:
     assert image_file_fault(bomb(side), decode=True) == TOO_LARGE
-    assert contents_of(pictures(png(), bomb(side)), [], ["image"]).faults == {1: TOO_LARGE}
+    assert contents_of(pictures(PNG, bomb(side)), [], ["image"]).faults == {1: TOO_LARGE}
 
 
 @pytest.mark.parametrize("place", [0, 40])
 def test_a_png_that_is_cut_off_is_found_at_the_start(place: int) -> None:
-    files = [png()] * 41
+    files = [PNG] * 41
     files[place] = files[place][:-200]
     assert contents_of(pictures(*files), [], ["image"]).faults == {place: UNREADABLE}
 
 
 def test_a_jpeg_that_is_cut_off_is_found_at_the_start_among_the_first() -> None:
-    assert image_file_fault(jpeg()[:3000], decode=True) == UNREADABLE
-    assert contents_of(pictures(png(), jpeg()[:3000]), [], ["image"]).faults == {1: UNREADABLE}
+    assert image_file_fault(JPEG[:3000], decode=True) == UNREADABLE
+    assert contents_of(pictures(PNG, JPEG[:3000]), [], ["image"]).faults == {1: UNREADABLE}
 
 
 def asked_of(dataset: Dataset, folder: Path | None = None, **settings: Any) -> list[Any]:
@@ -106,8 +103,8 @@ def test_a_document_with_an_unreadable_picture_is_left_out_with_the_reason(
     from hedge_tasks.data.answers import FailedDocument, read_response
     from hedge_tasks.sampling.hook import generate_samples
 
-    files = [png()] * 4
-    files[bad] = jpeg()[:3000]
+    files = [PNG] * 4
+    files[bad] = JPEG[:3000]
     dataset = pictures(*files)
     foreign = ForeignModel(is_simple=True, reply=lambda instance, _: f"seen {len(foreign.images(instance))}")
     foreign.task_dict = {"task": {"test": dataset}}

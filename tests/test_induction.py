@@ -155,8 +155,7 @@ def test_the_prefix_is_one_of_the_templates_before_the_whole_question() -> None:
 
 def by_hand(target: str, wrong: list[str], candidates: list[str], too_near: float, size: int) -> list[set[str]]:
     """What each wrong option may become: itself alone, or candidates among the nearest `size` that are nearer still."""
-    unit = {text: fake_vector(text) / np.linalg.norm(fake_vector(text)) for text in [target, *wrong, *candidates]}
-    cosine = {text: float(unit[text] @ unit[target]) for text in unit}
+    cosine = {text: _cosine(text, target) for text in [*wrong, *candidates]}
     others = [c for c in candidates if cosine[c] < too_near and c.lower() not in {w.lower() for w in [target, *wrong]}]
     head = sorted({*others, *wrong}, key=lambda text: -cosine[text])[:size]
     return [{c for c in head if c in others and cosine[c] > cosine[w]} or {w} for w in wrong]
@@ -177,12 +176,12 @@ def test_wrong_options_give_way_to_nearer_ones_or_stay(draw: int) -> None:
             # Where the others have taken all that are nearer, an option stays.
             assert text in may or text in wrong
             mine.add(text)
-    hardest = max(range(3), key=lambda i: float(_cosine(wrong[i])))
+    hardest = max(range(3), key=lambda i: _cosine(wrong[i]))
     assert seen[hardest] == allowed[hardest]  # it chooses first, and everything eligible is drawn
 
 
-def _cosine(text: str) -> float:
-    one, other = fake_vector(text), fake_vector("target")
+def _cosine(text: str, target: str = "target") -> float:
+    one, other = fake_vector(text), fake_vector(target)
     return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
 
 

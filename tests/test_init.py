@@ -17,8 +17,6 @@ from evaluation import prepare
 from PIL import Image
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.own_data import write_data
-from hedge_tasks.data.picture_files import PictureFiles
 from hedge_tasks.data.roles import ColumnSettings, find_roles
 from hedge_tasks.data.tables import read_table
 from hedge_tasks.errors import ConfigError
@@ -142,25 +140,25 @@ def test_columns_are_told_by_names_and_values(here: Path) -> None:
         ),
         ColumnSettings(),
     )
-    assert (found.question, found.answer, found.images) == ("question", "answer", ("image",))
+    assert (found.question, found.answer, found.image) == ("question", "answer", "image")
     assert (found.group, found.id, found.question_type) == ("patient_id", "qid", "category")
 
 
 def test_the_user_s_word_counts_more(here: Path) -> None:
-    table = table_of(here, **rows(text=["t"] * 6, a=names(), b=names(), patient_id=["p"] * 3 + ["q"] * 3))
-    found = find_roles(table, ColumnSettings("text", ("question",), ("b", "a"), "none", "none", "answer"))
-    assert (found.question, found.answer, found.images, found.group) == ("text", "question", ("b", "a"), None)
+    table = table_of(here, **rows(text=["t"] * 6, a=names(), patient_id=["p"] * 3 + ["q"] * 3))
+    found = find_roles(table, ColumnSettings("text", ("question",), "a", "none", "none", "answer"))
+    assert (found.question, found.answer, found.image, found.group) == ("text", "question", "a", None)
     assert (found.question_type, found.id) == ("answer", None)
-    with pytest.raises(ConfigError, match=r"did you mean 'picture'\? Say --image COLUMN; there are question \('Is it"):
-        find_roles(table_of(here, **rows(picture=names())), ColumnSettings(images=("pic",)))
+    with pytest.raises(ConfigError, match=r"unknown column \(--image\) 'pic', did you mean 'picture'"):
+        find_roles(table_of(here, **rows(picture=names())), ColumnSettings(image="pic"))
 
 
 @pytest.mark.slow
 def test_options_that_make_no_sense(fails: Callable[..., str]) -> None:
     pd.DataFrame(rows(key=["k"] * 6)).to_csv("t.csv", index=False)
-    assert "another one than --answer" in fails("mine", "t.csv", "--answer", "question")
+    assert "it is the column of answers, too" in fails("mine", "t.csv", "--answer", "question")
     assert "rows share a value" in fails("mine", "t.csv", "--id", "key")
-    assert "a task needs a column of questions" in fails("mine", "t.csv", "--question", "none")
+    assert "which column holds the questions? Say --question" in fails("mine", "t.csv", "--question", "none")
     assert "unknown prompt file 'plane'" in fails("mine", "t.csv", "--prompt", "plane/question")
     for name in ("my task", "a,b", "hedge:x", "-x", "größe", "a/b", ""):
         assert "cannot be the name of a task" in fails("--", name, "t.csv")
@@ -190,12 +188,6 @@ def test_rows_that_cannot_be_used_are_named(fails: Callable[..., str]) -> None:
     assert "6 of 6 rows cannot be used" in fails("mine", "t.csv", "--drop")
 
 
-def test_pictures_and_groups_are_counted(here: Path) -> None:
-    table = table_of(here, **rows(image=names()))
-    found = write_data(table, find_roles(table, ColumnSettings()), PictureFiles(here), here / "out.parquet")
-    assert (found.faults, found.pictures, found.groups) == ({}, 3, 3)
-
-
 # --- the whole --------------------------------------------------------------------------------------------------------
 
 
@@ -206,7 +198,6 @@ def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFi
     """Non-ASCII everywhere, a row left out, ids and kinds; the YAML that was written is used."""
     (here / "Bücher").mkdir()
     columns = rows(image=names(), qid=[f"ü{i}" for i in range(6)], category=["a", "b"] * 3, rest=["z"] * 6)
-    columns["question"][1] = "What does <image> mean?"
     columns["image"][5] = "https://me:SECRETPW@127.0.0.1:9/none.png"
     pd.DataFrame(columns).to_csv("Bücher/fragen.csv", index=False)
     call = ["init", "my-task", "Bücher", "--images", str(here), "--drop", "--out", "Bücher/neu", "--json"]
@@ -216,8 +207,6 @@ def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFi
     assert (facts["documents"], facts["left_out"]) == (5, [6])
     assert "Left out: 1 of 6 rows cannot be used: row 6" in said.err
     assert "://[secret]@127.0.0.1:9/none.png" in said.err
-    assert "1 of 6 rows hold a mark that some models keep for themselves" in said.err
-    assert "row 2: <image>" in said.err
     assert "not used, and not seen by the model: column 'rest'" in said.err
     assert facts["first"][0] == {"text": "Is it größer als 0?", "pictures": "32 x 24", "reference": "no"}
     folder = here / "Bücher" / "neu"
@@ -229,7 +218,6 @@ def test_a_task_with_pictures_from_a_folder(here: Path, capsys: pytest.CaptureFi
     assert config["hedge"]["images"] == ["image"]
     assert {"metric": "se_auroc_within"} in config["metric_list"]
     assert "\n# pictures: column 'image'\n" in written
-    assert "\n# different pictures: 3\n" in written
     folder = folder.rename(here / "moved")  # it loads on any machine, from any folder
     from lmms_eval.tasks import TaskManager, get_task_dict
 

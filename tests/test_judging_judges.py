@@ -5,26 +5,25 @@ from __future__ import annotations
 import base64
 import io
 import json
+import random
+import re
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from importlib.resources import files
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.judging import (
-    Case,
-    Verdict,
-    check_judge,
-    judge_from,
-    reliability,
-)
+from hedge_tasks.judging import Case, Verdict, check_judge, judge_from, reliability
 from hedge_tasks.judging.baselines import majority as majority_of_all
 from hedge_tasks.judging.baselines import stand_beside
 from hedge_tasks.judging.by_sentence import SentenceJudge
@@ -41,10 +40,10 @@ from hedge_tasks.judging.options import OptionJudge
 from hedge_tasks.judging.panel import Panel, majority
 from hedge_tasks.judging.prompt import load_judge_prompt
 from hedge_tasks.judging.references import AnyReference
-from hedge_tasks.judging.reliability import is_undecided
 from hedge_tasks.judging.reply_judge import reads_replies
-from hedge_tasks.judging.review import _data_url
+from hedge_tasks.judging.review import ReviewItem, write_review
 from hedge_tasks.judging.strata import strata_of
+from hedge_tasks.llm.fingerprints import fingerprint
 
 
 def cases(*answers: str) -> list[Case]:
@@ -69,21 +68,6 @@ class Fixed:
 
 
 # --- configuration ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("spec", "settings"),
-    [
-        (
-            "llm:model=a/b,temperature=0.5,thinking=true,url=http://h:8/v1",
-            [{"name": "llm", "model": "a/b", "temperature": 0.5, "thinking": True, "url": "http://h:8/v1"}],
-        ),
-        ('["rule", {"name": "llm", "model": "x"}]', [{"name": "rule"}, {"name": "llm", "model": "x"}]),
-        ("labels:path=a.csv,scheme=none", [{"name": "labels", "path": "a.csv", "scheme": None}]),
-    ],
-)
-def test_a_judge_is_named_in_several_ways(spec: Any, settings: list[dict[str, Any]]) -> None:
-    assert parse_spec(spec) == settings
 
 
 @pytest.mark.parametrize(
@@ -113,29 +97,27 @@ def test_a_key_does_not_belong_into_a_configuration_and_is_not_quoted(key: str) 
 # --- reliability ------------------------------------------------------------------------------------------------------
 
 
-def some(labelled: int, missing: int, unclear: int = 0) -> list[Verdict]:
+def verdicts(labelled: int, missing: int, unclear: int = 0) -> list[Verdict]:
     unsure = [Verdict(None, "", "j", "1", category="unclear")] * unclear
     return [Verdict(1, "", "j", "1")] * labelled + [Verdict(None, "", "j", "1")] * missing + unsure
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "limit", "reliable"),
-    [
-        (some(95, 5), 0.05, True), (some(94, 6), 0.05, False), (some(1, 0), 0.0, True), (some(99, 1), 0.0, False),
-        (some(0, 3), 1.0, True), (some(50, 0, unclear=50), 0.05, True), (some(0, 0), 0.05, False),
-    ],
-)  # fmt: skip
+@given(st.integers(0, 40), st.integers(0, 3), st.integers(0, 3), st.sampled_from([0.0, 0.05, 0.5, 1.0]))
+@example(19, 1, 0, 0.05)
 def test_above_the_limit_of_missing_labels_metrics_are_unreliable(
-    verdicts: list[Verdict], limit: float, reliable: bool
+    labelled: int, missing: int, unclear: int, limit: float
 ) -> None:
-    assert (reliability(verdicts, limit) is None) == reliable
-    assert (reliability([v.to_dict() for v in verdicts], limit) is None) == reliable
+    some, n = verdicts(labelled, missing, unclear), labelled + missing + unclear
+    wanted = n > 0 and missing / n <= limit
+    assert (reliability(some, limit) is None) == wanted == (reliability([v.to_dict() for v in some], limit) is None)
+    assert reliability([None, *some], 0.0) is not None
 
 
 @pytest.mark.parametrize("limit", [-0.1, 1.1, float("nan"), "5 %", True])
-def test_a_limit_is_a_share(limit: Any) -> None:
+def test_a_limit_is_a_share_and_one_in_twenty_by_default(limit: Any) -> None:
     with pytest.raises(ConfigError, match="expected a share"):
-        reliability(some(1, 0), limit)
+        reliability(verdicts(1, 0), limit)
+    assert [reliability(verdicts(n, 1)) is None for n in (18, 19)] == [False, True]
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------
@@ -153,9 +135,7 @@ def labelled(tmp_path: Path) -> Callable[..., Any]:
 
 def test_human_labels_are_joined_by_the_documents_id_whatever_their_order(labelled: Callable[..., Any]) -> None:
     judge = labelled(
-        {"id": 2, "label": None, "reason": "blurred"},
-        {"id": "0", "label": "Hallucinated"},
-        {"id": 1, "label": 0},
+        {"id": 2, "label": None, "reason": "blurred"}, {"id": "0", "label": "Hallucinated"}, {"id": 1, "label": 0}
     )
     verdicts = judge.judge(cases("a", "b", "c"))
     assert [v.label for v in verdicts] == [1, 0, None]
@@ -284,8 +264,9 @@ def test_a_closed_question_is_judged_by_the_letter_read() -> None:
         (lambda: Fallback(["llm:model=a", "llm:model=b"], ()), "expected one judge"),
         (lambda: Fallback({"name": "llm", "prompt": "hedge"}, ()), "one judge that asks a model"),
         (lambda: Fallback("rule", ()), "one judge that asks a model"),
+        (lambda: load_judge_prompt("hegde"), "unknown judge prompt 'hegde', did you mean 'hedge'"),
+        (lambda: load_judge_prompt(3), "expected a name or a path, got 3"),  # type: ignore[arg-type]
         (lambda: HFJudge("m", dtype="float"), "unknown dtype 'float', did you mean 'float32'"),
-        (lambda: judge_from("llm:prompt=vope_relevance").check(False), "looks at images, and there are none here"),
         (lambda: judge_from("llm:images=true,prompt=reply_option"), "images: the prompt .* shows none"),
         (lambda: stand_beside(["h"], {}, ["1"]), "must be one an answer"),
         (lambda: stand_beside(["h"], {"a": ["h", "h"]}, ["1"]), "must be one an answer"),
@@ -307,25 +288,39 @@ def test_a_verdict_is_one_of_three_and_judges_say_what_they_are(tmp_path: Path) 
     assert {key: settings[key] for key in ("model", "peft", "asks", "max_tokens")} == {
         **{"model": "org/m", "peft": "org/a", "asks": 2, "max_tokens": 256}
     }
+    packaged = HFJudge("package://hedge_tasks.judging/prompts").settings()["model"]
+    assert packaged == f"prompts@{fingerprint(Path(str(files('hedge_tasks.judging'))) / 'prompts')}"
     settings = LLMJudge("m").settings()
     assert (settings["asks"], settings["max_tokens"], len(settings["prompt_digest"])) == (2, 512, 16)
-    assert parse_spec(["rule", "none"]) == [{"name": "rule"}, {"name": "none"}]
+    assert parse_spec(["rule", '["none", {"name": "hf"}]']) == [{"name": name} for name in ("rule", "none", "hf")]
     assert [reads_replies(said) for said in ({"parsing": "hedge"}, {"judge": "x"}, None)] == [True, False, False]
     assert (title("hf", f"{tmp_path}/"), title("hf", "org/m")) == (f"hf:{tmp_path.name}", "hf:org/m")
 
 
+@pytest.mark.parametrize(("processes", "alone"), [(1, True), (2, False)])
+def test_labels_of_others_documents_are_none_of_a_process_among_several(
+    processes: int, alone: bool, labelled: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = {"is_available": True, "is_initialized": True, "get_world_size": processes}
+    among = SimpleNamespace(**{name: lambda value=value: value for name, value in fields.items()})
+    monkeypatch.setitem(sys.modules, "torch.distributed", among)  # type: ignore[arg-type]
+    judge = labelled({"id": 0, "label": 1}, {"id": "x", "label": 1})
+    with pytest.raises(DataError, match="no document for 'x'") if alone else nullcontext():
+        assert judge.judge(cases("a"))[0].label == 1
+
+
+def test_the_kind_is_that_of_most_judges_who_tell_one() -> None:
+    unsure = [Fixed(name, None, categories=["unclear"]) for name in "ab"]
+    kinds = [Panel([*unsure, Fixed("c", label)]).judge(cases("x"))[0].category for label in (None, 1)]
+    assert kinds == ["unclear", None]
+
+
 def test_one_of_several_references_is_enough() -> None:
+    assert [verdict.label for verdict in judge_from("none").judge(cases("left", "right"))] == [None, None]
     references = {"left\nright": 0, "right\n": 1, "": None, "right\nfoobar": None}
     answered = [replace(case, reference=r) for r in references for case in cases("left")]
     verdicts = AnyReference().judge(answered)
     assert [(v.label, v.judge) for v in verdicts] == [(label, "any_of") for label in references.values()]
-
-
-def test_the_limit_of_missing_labels_is_five_in_a_hundred() -> None:
-    assert reliability(some(19, 1)) is None
-    assert reliability(some(1, 1)) == "unreliable: 1 of 2 answers (50.0 %) have no label, more than 5 %"
-    assert reliability(some(189, 11)) is not None
-    assert is_undecided(None)
 
 
 def test_ten_ids_are_listed(labelled: Callable[..., Any]) -> None:
@@ -354,7 +349,9 @@ def test_pictures_are_below_their_folder_and_shown_at_a_bounded_size(tmp_path: P
     assert picture_below(folder, "elsewhere/a.png", "1") == picture_below(folder, "a.png", "1") == folder / "a.png"
     with pytest.raises(DataError, match=r"1: there is no picture ../out.png below"):
         picture_below(folder, "../out.png", "1")
-    url = _data_url(Image.open(folder / "a.png")).partition(",")[2]
+    page = tmp_path / "page.html"
+    write_review(page, "t", [ReviewItem("1", {}, "c", [Image.open(folder / "a.png")])])
+    [url] = re.findall(r'src="data:image/jpeg;base64,([^"]+)"', page.read_text("utf-8"))
     assert Image.open(io.BytesIO(base64.b64decode(url))).size == (1536, 500)
     rows = tmp_path / "rows.jsonl"
     fields = {"question": "q", "reference": "r", "answer": "a", "label": 1}
@@ -371,8 +368,38 @@ def test_pictures_are_below_their_folder_and_shown_at_a_bounded_size(tmp_path: P
         read_checked(rows)
 
 
-def test_a_small_draw_is_of_one_stratum_and_a_plan_is_of_the_second_format(tmp_path: Path) -> None:
-    assert [strata_of([1] * 3 + [0] * 3, n).take for n in (1, 4, 9)] == [(1,), (4,), (6,)]
+def test_a_file_may_call_its_columns_as_it_likes(tmp_path: Path) -> None:
+    row = {"question": "q", "reference": "r", "answer": "a", "description": "d", "kind": "k", "image": "i.png"}
+    for prefix, known in (("", True), ("", False), ("my ", True)):
+        columns = {name: f"{prefix}{name}" for name in (*row, "label")} if known else None
+        (file := tmp_path / "rows.jsonl").write_text(
+            json.dumps({f"{prefix}{name}": value for name, value in {**row, "label": "unclear"}.items()})
+        )
+        read, human = read_checked(file, scheme="shale", columns=columns)
+        assert read == [Case("1", "q", "r", "a", "d")]
+        assert [(label.label, label.category) for label in human] == [(None, "unclear")]
+        assert facets(read, human, columns) == [Facet("image i.png", "k")]
+
+
+@given(st.lists(st.sampled_from([0, 1, None]), min_size=1, max_size=60), st.integers(1, 70))
+@example([1] * 25 + [0] * 75, 20)
+def test_a_stratum_stands_alone_where_it_gets_five_labels_and_labels_are_in_proportion(
+    judged: list[int | None], n: int
+) -> None:
+    found, n = strata_of(judged, n), min(n, len(judged))
+    largest = max((1, 0, None), key=judged.count)
+    together = [label if judged.count(label) * n / len(judged) >= 5 else largest for label in judged]
+    pairs = set(zip(found.stratum.tolist(), together, strict=True))
+    assert len(pairs) == len(set(together)) == len(found.take)
+    sizes = [found.stratum.tolist().count(h) for h in range(len(found.take))]
+    assert sum(found.take) == n
+    assert all(abs(take - n * size / len(judged)) < 1 for take, size in zip(found.take, sizes, strict=True))
+    drawn = found.drawn(random.Random(0))
+    assert len(set(drawn)) == n
+    assert [found.stratum[drawn].tolist().count(h) for h in range(len(sizes))] == list(found.take)
+
+
+def test_a_plan_is_of_the_second_format(tmp_path: Path) -> None:
     plan = plan_at_random(["a", "b"])
     assert (plan.hedge_audit, plan.seed, plan.strata[0].size) == (2, 0, 2)
     for stratum, wrong in ((0, False), (1, True)):

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai_server import Script, serve, texts_of
+from openai_server import Response, Script, serve, texts_of
 from PIL import Image
 
+from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging import Case, Verdict, judge_from, keep_labels
 from hedge_tasks.judging.outcomes import outcome_of
+from hedge_tasks.llm.log import ReplyLog
 
 pytestmark = pytest.mark.framework
 
@@ -55,6 +57,34 @@ def test_nobody_is_asked_about_an_answer_that_is_none(answer: str) -> None:
     assert [json.loads(texts_of(body)[-1])["answer_to_judge"] for body in script.bodies] == ["right"]
 
 
+def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> None:
+    said: dict[str, Any] = {"refuse": Response({"error": {"message": "policy"}}, 400), "empty": "", "odd": "?"}
+    with serve(lambda body: said[json.loads(texts_of(body)[-1].splitlines()[0])["answer_to_judge"]]) as url:
+        judge = judge_from(f"llm:model=m,url={url}")
+        keep_labels(judge, tmp_path)
+        verdicts = judge.judge([replace(CASE, answer=answer) for answer in said])
+    assert "the server refused" in verdicts[0].reason
+    assert all(verdict.reason.startswith("unlabelled: ") for verdict in verdicts)
+    assert [(v.label, v.category, v.raw) for v in verdicts] == [(None, None, raw) for raw in (None, "", "?")]
+    assert [v.basis for v in verdicts] == [None, "judge unread", "judge unread"]
+    # What a server said is kept, be it nothing; what it refused is asked by the next run.
+    assert [verdict.key is not None for verdict in verdicts] == [False, True, True]
+    assert len(ReplyLog(tmp_path)) == 4
+
+
+def test_an_answer_that_was_cut_before_its_first_sentence_ends_is_judged_by_nobody() -> None:
+    cases = [replace(CASE, answer=answer, cut=cut) for answer in ("It is left", "Left. And") for cut in (True, False)]
+    verdicts = judged(Script('{"reason": "", "category": "correct"}'), cases, prompt="medhallmark")
+    assert [outcome_of(verdict) for verdict in verdicts] == ["cut off", "supported", "supported", "supported"]
+
+
+def test_a_judge_of_pictures_is_refused_where_there_are_none() -> None:
+    judge: Any = judge_from("llm:prompt=vope_relevance,url=http://h")
+    judge.check(cases_have_images=True)
+    with pytest.raises(ConfigError, match="looks at images, and there are none here"):
+        judge.check(cases_have_images=False)
+
+
 def test_a_case_whose_image_is_missing_is_not_asked_and_one_whose_image_cannot_be_read_is_unlabelled() -> None:
     def broken() -> list[Any]:
         raise OSError("truncated file")
@@ -91,12 +121,7 @@ def test_nothing_is_asked_twice_and_everything_that_matters_makes_a_new_label(tm
         assert asked() == 0
         assert asked(Case("another id", CASE.question, CASE.reference, CASE.answer)) == 0
         assert asked(concurrency=3, timeout=5, max_retries=0) == 0
-        for change in (
-            {"question": "where?"},
-            {"reference": "both"},
-            {"answer": "Right"},
-            {"description": "a knee"},
-        ):
+        for change in ({"question": "where?"}, {"reference": "both"}, {"answer": "Right"}, {"description": "a knee"}):
             assert asked(replace(CASE, **change)) == 1
         options = ({"model": "other"}, {"temperature": 0.5}, {"thinking": True}, {"prompt": "hedge_binary"})
         for option in (*options, {"max_tokens": 99}):

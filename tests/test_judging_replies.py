@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 
 from hedge_tasks.errors import HedgeError
 from hedge_tasks.judging import Case
-from hedge_tasks.judging.prompt import (
-    JudgeField,
-    JudgePrompt,
-    load_judge_prompt,
-    prompt_files,
-)
+from hedge_tasks.judging.prompt import JudgeField, JudgePrompt, load_judge_prompt, prompt_files
 
 # A changed file is another prompt: raise its version and write the new digest here.
 
@@ -81,18 +76,12 @@ def test_a_prompt_of_ones_own_is_a_file_and_its_digest_is_in_its_id(tmp_path) ->
     ("changes", "words"),
     [
         ({"again": ...}, "again: missing"),
-        ({"images": "often"}, "images: expected 'never', 'optional' or 'required'"),
-        (
-            {"values": [{"key": "yes", "label": 0}, {"key": "no", "label": 2}]},
-            "label: expected a number of at most 1",
-        ),
         ({"values": [{"key": "yes", "label": 0}]}, "schema: allows"),
         (
             {"values": [{"key": "yes", "label": 0}, {"key": "no", "label": 1, "spellings": ["Yes!"]}]},
             "stand for two outcomes",
         ),
         ({"examples": [{"case": {"answer": "x"}, "reply": {"verdict": "maybe"}}]}, "no reply of the schema"),
-        ({"examples": [{"case": {"image": "x"}, "reply": {"verdict": "yes"}}]}, "are no fields"),
     ],
 )
 def test_a_prompt_file_that_contradicts_itself_is_refused(changes: dict[str, object], words: str) -> None:
@@ -145,21 +134,12 @@ def test_a_verdict_that_stands_in_the_judged_answer_is_not_the_judges() -> None:
         ("A. 3\nB. Dogs are common in parks.", RELEVANCE, "3"), ('{"score": 3}', RELEVANCE, "3"),
         ('{"score": 1.0}', RELEVANCE, "1"), ("Catastrophic Hallucination", LEVELS, "catastrophic"),
         ('{"category": "Prompt-induced Hallucinations"}', LEVELS, "prompt_induced"),
+        *((f'{{"score": {score}}}', RELEVANCE, None) for score in ("2.5", "4", "true")),
+        ("With Hallucination/Without Hallucination/Unclear", SHALE, None), ("Score: 2.5", RELEVANCE, None),
     ],
 )  # fmt: skip
-def test_categories_are_read_in_the_papers_own_words_too(text: str, prompt: JudgePrompt, outcome: str) -> None:
-    assert said(text, prompt) == outcome
-
-
-@pytest.mark.parametrize(
-    ("text", "prompt"),
-    [
-        ("With Hallucination/Without Hallucination/Unclear", SHALE), ("Score: 2.5", RELEVANCE),
-        ('{"score": 2.5}', RELEVANCE), ('{"score": 4}', RELEVANCE), ('{"score": true}', RELEVANCE),
-    ],
-)  # fmt: skip
-def test_a_category_that_is_none_is_unreadable(text: str, prompt: JudgePrompt) -> None:
-    assert said(text, prompt).startswith("unreadable: ")
+def test_categories_are_read_in_the_papers_own_words_too(text: str, prompt: JudgePrompt, outcome: str | None) -> None:
+    assert (said(text, prompt) == outcome) if outcome else said(text, prompt).startswith("unreadable: ")
 
 
 @given(st.sampled_from(HEDGE.outcomes), st.text(max_size=200), st.text(max_size=200))

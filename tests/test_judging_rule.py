@@ -21,10 +21,10 @@ from linear import is_linear, sizes
 from hedge_tasks.judging import Case, Verdict
 from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.judging.rule.labels import comparable, is_list, items
-from hedge_tasks.judging.rule.measure import Size, counted_nouns, single_count, sizes_in, stated_counts
-from hedge_tasks.judging.rule.names import singular, split, stem
+from hedge_tasks.judging.rule.measure import Size, counted_nouns, sizes_in, stated_counts
+from hedge_tasks.judging.rule.names import names, singular, split, stem
 from hedge_tasks.judging.rule.reading import affirmed_and_denied, read_text
-from hedge_tasks.replies.reading import NOTHING, SOFT
+from hedge_tasks.judging.rule.vocabulary import named
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -43,126 +43,7 @@ def rule(question: str, reference: str, answer: str) -> str:
 
 # --- yes and no -------------------------------------------------------------------------------------------------
 
-PNEUMOTHORAX = "Is there a pneumothorax?"
-
-
-@pytest.mark.parametrize(
-    ("question", "answer", "means"),
-    [
-        (PNEUMOTHORAX, "Answer: yes", "yes"), (PNEUMOTHORAX, "Based on the image, no, there is none.", "no"),
-        (PNEUMOTHORAX, "There is no pneumothorax.", "no"), (PNEUMOTHORAX, "I cannot see a pneumothorax.", "no"),
-        (PNEUMOTHORAX, "The X-ray shows a pneumothorax.", "yes"),
-        (PNEUMOTHORAX, "The heart is large. So, yes.", "yes"),
-        ("Are the lateral ventricles visible?", "Not visible", "no"),
-        ("Is the scan normal?", "the scan is not normal", "no"),
-        ("Is there any abnormality?", "The image is unremarkable.", "no"),
-        ("Is the heart enlarged?", "The heart is enlarged.", "yes"),
-    ],
-)  # fmt: skip
-def test_an_answer_to_a_yes_no_question_is_read(question: str, answer: str, means: str) -> None:
-    assert label(question, means, answer) == 0
-    assert label(question, {"yes": "no", "no": "yes"}[means], answer) == 1
-
-
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("Is the lesion on the left?", "The lesion is on the right."),
-        ("Is this a CT?", "This is an MRI of the brain."),
-        (PNEUMOTHORAX, "Yes, it looks like one, but it is a skin fold."),
-        (PNEUMOTHORAX, "The lungs are normal."),
-    ],
-)
-def test_what_is_read_only_softly_or_by_knowledge_is_not_judged(question: str, answer: str) -> None:
-    for reference in ("yes", "no"):
-        got = verdict(question, reference, answer)
-        assert (got.label, got.category) == (None, None)
-        assert got.basis in (*SOFT, NOTHING)
-
-
-@pytest.mark.parametrize("answer", ["92", "three", "5"])
-def test_a_number_is_a_wrong_answer_where_yes_or_no_was_asked_for(answer: str) -> None:
-    assert [label(PNEUMOTHORAX, reference, answer) for reference in ("yes", "no")] == [1, 1]
-
-
-@pytest.mark.parametrize(
-    ("answer", "by"),
-    [
-        ("", "empty-answer"),
-        ("What is the most likely diagnosis?", "empty-answer"),
-        ("I cannot see the image.", "declined"),
-        ("Ich weiß es nicht.", "declined"),
-        ("It is difficult to determine the location.", "declined"),
-    ],
-)
-def test_an_answer_that_claims_nothing_is_a_verdict_without_a_label(answer: str, by: str) -> None:
-    got = verdict("Where is the cavitary lesion?", "right upper lobe", answer)
-    assert (got.label, got.category, got.undecided) == (None, "no_answer", False)
-    assert got.reason.startswith(f"{by}: ")
-
-
-@pytest.mark.parametrize(
-    ("question", "answer", "expected", "by"),
-    [
-        ("Name one organ that is captured by this image.", "The bladder, a hollow organ.", None, "one-of-many"),
-        ("What structures are visible in this image?", "a tooth and the sinuses", None, "one-of-many"),
-        ("Name one organ that is captured by this image.", "the intestine", 0, "equal"),
-        ("Name one organ that is captured by this image.", "Yes", 1, "wrong-type"),
-        ("Which organ is affected in this image?", "the bladder", 1, "different"),  # singles one out
-    ],
-)
-def test_a_reference_that_is_one_of_many_rules_nothing_out(
-    question: str, answer: str, expected: int | None, by: str
-) -> None:
-    assert label(question, "intestines", answer) == expected
-    assert rule(question, "intestines", answer) == by
-
-
-# --- counts -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("reference", "count"),
-    [("2", 2), ("no lesions", 0), ("4 lesions", 4), ("2 3", None), ("no 2", None), ("2 cm", None)],
-)
-def test_a_count_is_one_number_without_a_unit(reference: str, count: int | None) -> None:
-    assert single_count(reference.split()) == count
-
-
-# --- labels -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("question", "reference", "answer"),
-    [
-        ("Where is the lesion?", "left frontal lobe", "Frontal lobe, on the left hand side"),
-        ("What modality was used?", "chest x-ray", "a chest radiograph"),
-        ("What modality was used?", "Computed Tomography", "ct"),
-        ("Where is the mass?", "head of the pancreas", "The mass is in the pancreatic head."),
-        ("Which organ is it?", "liver or spleen", "the spleen"),
-        ("Which side is abnormal?", "right side", "the right lung"), ("What is it?", "gallstones", "a gallstone"),
-        ("What is it?", "4th ventricle", "the fourth ventricle"),
-        ("Is this a CT or an MRI?", "MRI", "Yes, an MRI was used. It is a common method."),
-    ],
-)  # fmt: skip
-def test_supported_labels(question: str, reference: str, answer: str) -> None:
-    assert label(question, reference, answer) == 0
-
-
-@pytest.mark.parametrize(
-    ("question", "reference", "answer", "by"),
-    [
-        ("Where is the lesion?", "left frontal lobe", "the lesion is in the right frontal lobe", "conflict"),
-        ("Where is the lesion?", "left", "left and right", "conflict"),
-        ("Where is the lesion?", "upper left", "lower left", "conflict"),
-        ("What modality was used?", "MRI", "This is a CT scan of the head.", "conflict"),
-        ("Which organ is it?", "liver", "spleen", "different"),
-        ("Which organ is it?", "left kidney", "left thalamus", "different"),
-    ],
-)
-def test_hallucinated_labels(question: str, reference: str, answer: str, by: str) -> None:
-    assert label(question, reference, answer) == 1
-    assert rule(question, reference, answer) == by
+PNEUMOTHORAX, FINDING = "Is there a pneumothorax?", "What is the abnormality?"
 
 
 @pytest.mark.parametrize("finding", ["pneumonia", "nodule", "cardiomegaly"])
@@ -180,12 +61,79 @@ def test_what_may_deny_the_reference_never_supports_it_nor_contradicts_its_denia
         assert label(FINDING, finding, answer) == 0, answer
 
 
-# --- other names, kinds and typed checks ------------------------------------------------------------------------
-
-FINDING = "What is the abnormality?"
-
-
 # --- borders ----------------------------------------------------------------------------------------------------
+
+
+THINGS = "mass lung heart liver kidney spleen"
+TEN = "alpha bravo charlie delta eagle foxtrot golf hotel india juliett"
+ONE = "Name one organ that is captured by this image."
+DECISIONS = f"""
+    undecided None | Which organ? | liver | No mass. Liver.
+    partial None | Where is it? | upper left | upper
+    empty-answer None | Which organ is it? | liver | I want to know.
+    extra None | What is it? | {THINGS} | {THINGS} brain
+    sentence 0 | What is it? | {THINGS} stomach | brain stomach {THINGS}
+    sentence None | What is it? | {THINGS} stomach | I reject that there is stomach {THINGS}
+    sentence None | What is seen? | {TEN} | alpha bravo charlie delta eagle foxtrot
+    sentence 1 | What is seen? | {TEN} | alpha bravo charlie delta eagle
+    undecided None | Liver? | liver | one two three four five six liver
+    polar 0 | Is there a mass? | yes | {{"answer": "yes"}}
+    polar 0 | Is there a mass? | yes | Answer: yes
+    polar 0 | Is there a mass? | no | Based on the image, no, there is none.
+    polar 0 | Is there a mass? | no | There is no mass.
+    polar 0 | Is there a mass? | yes | The X-ray shows a mass.
+    polar 1 | Is there a mass? | no | The heart is large. So, yes.
+    polar 0 | Are the lateral ventricles visible? | no | Not visible
+    polar 1 | Is the scan normal? | yes | the scan is not normal
+    polar 0 | Is there any abnormality? | no | The image is unremarkable.
+    polar 0 | Is the heart enlarged? | yes | The heart is enlarged.
+    polar None | Is the lesion on the left? | no | The lesion is on the right.
+    polar None | Is this a CT? | no | This is an MRI of the brain.
+    polar None | Is there a mass? | no | Yes, it looks like one, but it is a skin fold.
+    polar None | Is there a mass? | no | The lungs are normal.
+    contains 0 | Which side? | bilateral | Left, right.
+    sentence 1 | Where are they? | upper left and lower right | lower left and upper right
+    count 1 | How many lesions are there? | 1 | several lesions
+    count None | How many lesions are there? | 2 | several lesions
+    conflict 1 | Where is it? | left | right {THINGS}
+    hypernym None | What is it? | glioblastoma | brain tumor
+    negated None | What is it? | found | found foobar
+    contains 0 | Which organ? | liver | normal liver
+    negated None | Which organ? | liver | normal of liver
+    contains 0 | What is it? | CT | CT without contrast
+    negated None | What is it? | CT | CT is without contrast
+    contains 0 | What is it? | CT | The foobar is CT.
+    negated None | What is it? | CT | The foobar that is CT.
+    contains 0 | Where is it? | left | left foobar
+    equal 0 | Where is it? | left frontal lobe | Frontal lobe, on the left hand side
+    contains 0 | Which organ is it? | liver or spleen | the spleen
+    equal 0 | Which organ is it? | colon | the large bowel
+    equal 0 | What is it? | aortic dissection | dissection of the aorta
+    contains 0 | Is this a CT or an MRI? | MRI | Yes, an MRI was used. It is a common method.
+    equal 0 | What is it? | 4th ventricle | the fourth ventricle
+    conflict 1 | Where is it? | left | left and right
+    conflict 1 | What modality was used? | MRI | This is a CT scan of the head.
+    different 1 | Which organ is it? | left kidney | left thalamus
+    one-of-many None | {ONE} | intestines | The bladder, a hollow organ.
+    equal 0 | {ONE} | intestines | the intestine
+    wrong-type 1 | {ONE} | intestines | Yes
+    different 1 | Which organ is affected in this image? | intestines | the bladder
+    wrong-type 1 | Is there a mass? | no | three
+    empty-answer None | Where is it? | left |
+    empty-answer None | Where is it? | left | What is the most likely diagnosis?
+    declined None | Where is it? | left | I cannot see the image.
+    declined None | Where is it? | left | It is difficult to determine the location.
+    count 0 | How many are there? | no lesions | 0
+    partial None | How many are there? | 2 3 | 2
+"""
+
+
+@pytest.mark.parametrize("line", DECISIONS.strip().splitlines())
+def test_each_rule_decides_on_its_own_side_of_its_border(line: str) -> None:
+    wanted, *case = (part.strip() for part in line.split("|"))
+    got = verdict(*case)
+    assert f"{got.reason.partition(':')[0]} {got.label}" == wanted
+    assert (got.category == "no_answer") == (wanted.split()[0] in ("empty-answer", "declined"))
 
 
 def test_sixty_words_lead_and_a_question_of_more_than_three_is_none() -> None:
@@ -200,12 +148,10 @@ def test_sixty_words_lead_and_a_question_of_more_than_three_is_none() -> None:
     [
         ("Clearer than the right lung", {"clearer"}, set()),
         ("It may be an edema without a mass.", {"it", "may", "be", "an", "edema"}, {"a", "mass"}),
-        ("edema is possible", {"edema", "is", "possible"}, set()),
-        ("edema: not seen", {"edema"}, {"seen"}),
-        ("No mass. Mass is absent. A mass", {"a", "mass"}, {"is"}),
-        ("Mass is absent", set(), {"mass", "is"}),
+        ("edema is possible", {"edema", "is", "possible"}, set()), ("edema: not seen", {"edema"}, {"seen"}),
+        ("No mass. Mass is absent. A mass", {"a", "mass"}, {"is"}), ("Mass is absent", set(), {"mass", "is"}),
     ],
-)
+)  # fmt: skip
 def test_a_word_is_affirmed_or_denied(text: str, affirmed: set[str], denied: set[str]) -> None:
     assert affirmed_and_denied(read_text(text)) == (affirmed, denied)
 
@@ -217,8 +163,7 @@ def test_a_word_is_affirmed_or_denied(text: str, affirmed: set[str], denied: set
         ("less than 5 mm", [(0, 5, "mm")]), ("more than 5", [(5, math.inf, "")]),
         ("more than about 5 mm", [(4.5, 5.5, "mm")]), ("5 and 7 cm", [(50, 70, "mm")]),
         ("3 x 4 cm", [(27, 33, "mm"), (36, 44, "mm")]), ("2 large round mm", [(1.8, 2.2, "mm")]),
-        ("2 large round red mm", [(1.8, 2.2, "")]), ("3 inch", [(68.58, 83.82, "mm")]),
-        ("2 m", [(1800, 2200, "mm")]),
+        ("2 large round red mm", [(1.8, 2.2, "")]), ("3 inch", [(68.58, 83.82, "mm")]), ("2 m", [(1800, 2200, "mm")]),
     ],
 )  # fmt: skip
 def test_a_size_is_a_range(text: str, sizes: list[tuple[float, float, str]]) -> None:
@@ -248,20 +193,20 @@ def test_a_number_counts_the_noun_within_three_words() -> None:
 
 
 def test_words_are_cut_where_enough_is_left() -> None:
-    words = {
-        "gas": "gas",
-        "ies": "ies",
-        "dies": "die",
-        "biopsies": "biopsy",
-        "boxes": "box",
-        "bus": "bus",
-        "lungs": "lung",
-    }
-    assert {word: singular(word) for word in words} == words
+    words = ["gas", "ies", "dies", "biopsies", "boxes", "bus", "lungs"]
+    assert list(map(singular, words)) == ["gas", "ies", "die", "biopsy", "box", "bus", "lung"]
     assert [stem(word) for word in ("abcding", "abcing", "abc1ing")] == ["abcd", "abcing", "abc1ing"]
     assert [split(piece) for piece in ("5mm", "5x", "dog's")] == [["5", "mm"], ["5x"], ["dog"]]
     pairs = {("gal lbad", "gallbad"): "equal", ("abc def", "abcdef"): "equal", ("abc de", "abcde"): "unknown-words"}
     assert {pair: rule("What is it?", pair[1], pair[0]) for pair in pairs} == pairs
+
+
+def test_a_name_of_the_table_is_its_preferred_name_whatever_it_is_built_of() -> None:
+    table = (ROOT / "hedge_tasks/judging/rule/synonyms.tsv").read_text("utf-8").splitlines()[2:]
+    every = {name for line in table for cell in line.split("\t")[:2] for name in cell.split("|") if name}
+    canonical = {name: names().canonical(name.split()) for name in every}
+    assert {name: names().canonical(one) for name, one in canonical.items()} == canonical
+    assert all(names().canonical([word]) == (word,) for word in named()), "what has a rule stands for itself"
 
 
 def test_a_date_is_no_number_and_a_long_answer_may_compare() -> None:
@@ -336,37 +281,25 @@ def cases_by_chance(n: int) -> Iterator[tuple[str, str, str]]:
     table = [[name for cell in line.split("\t") for name in cell.split("|") if name] for line in lines]
     sizes, frames = "2|three|3 cm|25 mm|5 to 10 mm|less than 5mm|>20 mm|2 x 3 cm|no", "{}.|It is {}.|There is {}, "
     frames += "but no {}.|No {}.|{} is not seen.|The image shows {} and {}.|not {} but {}|{} or {}|{}: no|probably {}"
-    asked = (
-        "What is the {}?|Where is the {}?|How many {}s are there?|How large is the {}?|Is there a {}?|Which organ is "
-    )
-    asked += (
-        "it?|Is it {} or {}?|Name one organ that is captured by this image.|What colour is the {}?|Is the {} normal?"
-    )
+    asked = "What is the {}?|Where is the {}?|How many {}s are there?|How large is the {}?|Is there a {}?|Which organ "
+    asked += "is it?|Is it {} or {}?|Name one organ that is captured by this image.|What colour is the {}?|Is the {} "
+    asked += "normal?"
 
     def thing() -> str:
         kinds = [chance.choice(vocabulary[k].split()) for k in ("qualifiers", "colors", "anatomy", "many")]
         names = chance.choice(table)
-        of = [
-            names[0],
-            chance.choice(names),
-            f"{kinds[0]} {names[0]}",
-            f"{kinds[1]} {kinds[2]}",
-            f"{names[0]} of {kinds[2]}",
-        ]
-        return chance.choice([*of, kinds[2], f"{kinds[3]} {names[0]}s", chance.choice(sizes.split("|")), "normal"])
+        own = [names[0], chance.choice(names), f"{kinds[0]} {names[0]}", f"{kinds[1]} {kinds[2]}"]
+        own += [f"{names[0]} of {kinds[2]}", kinds[2], f"{kinds[3]} {names[0]}s", chance.choice(sizes.split("|"))]
+        return chance.choice([*own, "normal"])
 
     for _ in range(n):
         wanted, names = chance.choice([thing(), f"{thing()} and {thing()}", "yes", "no"]), chance.choice(table)
-        near = chance.choice(
-            [wanted, wanted, thing(), f"{wanted} {thing()}", wanted.split()[-1], "yes", "no", names[-1]]
-        )
-        question = chance.choice(asked.split("|")).replace("{}", wanted.split()[-1], 1).replace("{}", thing())
+        last = wanted.split()[-1]
+        near = chance.choice([wanted, wanted, thing(), f"{wanted} {thing()}", last, "yes", "no", names[-1]])
+        question = chance.choice(asked.split("|")).replace("{}", last, 1).replace("{}", thing())
         answer = chance.choice(frames.split("|")).replace("{}", near, 1).replace("{}", chance.choice([thing(), wanted]))
-        yield (
-            question,
-            chance.choice([wanted, wanted, f"no {wanted}", f"The {wanted} is seen in the {thing()}."]),
-            answer,
-        )
+        reference = chance.choice([wanted, wanted, f"no {wanted}", f"The {wanted} is seen in the {thing()}."])
+        yield question, reference, answer
 
 
 def edition() -> dict[str, Any]:

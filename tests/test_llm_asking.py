@@ -9,21 +9,20 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import REPOSITORY
 from hypothesis import given
 from hypothesis import strategies as st
-from openai_server import Response, Script, completion, serve, texts_of
+from openai_server import Response, Script, completion, serve
 from scripted_making import counted
 
 from hedge_tasks.claims.decomposition import build_decomposition
-from hedge_tasks.claims.entailment import SupportQuery, build_entailment
+from hedge_tasks.claims.entailment import build_entailment
 from hedge_tasks.data.answers import Answer, Thought
-from hedge_tasks.errors import ConfigError, DataError, HedgeError
-from hedge_tasks.judging import Case, judge_from, keep_labels
-from hedge_tasks.judging.prompt import JudgePrompt
+from hedge_tasks.errors import ConfigError, DataError, DrawsFailed, HedgeError
+from hedge_tasks.judging import Case, judge_from
 from hedge_tasks.llm.account import Account, Counts, account_of, asked
 from hedge_tasks.llm.asker import Asker, Query, QueryResult
 from hedge_tasks.llm.failures import RequestFailed
@@ -87,17 +86,6 @@ def again(model: Scripted) -> list[bool]:
 # --- prompts ----------------------------------------------------------------------------------------------------------
 
 
-def test_every_prompt_file_of_the_package_is_of_one_form() -> None:
-    folders = [*REPOSITORY.glob("hedge_tasks/**/prompts"), *REPOSITORY.glob("tasks/*/judge_prompts")]
-    files = [path for folder in folders for path in folder.iterdir() if path.is_file()]
-    assert len(files) >= 20
-    assert {path.suffix for path in files} == {".json"}
-    for path in files:
-        data = json.loads(path.read_text("utf-8"))
-        kind = JudgePrompt if "values" in data else Template
-        assert kind.read(data, path.name).name.endswith(path.stem)
-
-
 def test_a_conversation_shows_the_fields_in_their_order_and_leaves_out_what_is_not_there() -> None:
     system, user = TEMPLATE.conversation({"light": None, "thing": "a [INST] <b> leaf"}, ["PICTURE"], again=True)
     assert system["content"] == [{"type": "text", "text": "Say the colour\nin JSON."}]
@@ -112,17 +100,13 @@ def test_a_conversation_shows_the_fields_in_their_order_and_leaves_out_what_is_n
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"sytem": []}, "did you mean 'system'"),
-        ({"system": ...}, "system missing"),
-        ({"fields": ...}, "fields: missing"),
-        ({"fields": ["thing"]}, "colour: "),
-        ({"fields": [{"name": "thing", "required": 3}]}, "required: expected"),
-        ({"decoding": {"heat": 1}}, "decoding"),
+        ({"sytem": []}, "did you mean 'system'"), ({"system": ...}, "system missing"),
+        ({"fields": ...}, "fields: missing"), ({"fields": [{"name": "thing", "required": 3}]}, "required: expected"),
         ({"decoding": {"max_tokens": "many"}}, "expected an integer or a number"),
         ({"examples": [{"case": {"thingy": "x"}, "reply": {}}]}, "are no fields"),
         ({"turns": [{"role": "system", "text": ["x"], "when": "y"}]}, "turns: .* are no fields"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_is_no_prompt_is_refused(changes: dict[str, Any], words: str) -> None:
     data = {key: value for key, value in {**FILE, **changes}.items() if value is not ...}
     with pytest.raises(DataError, match=words):
@@ -137,17 +121,11 @@ ACCEPT = by_schema(FILE["schema"])
 @pytest.mark.parametrize(
     "reply",
     [
-        RED,
-        f"```json\n{RED}\n```",
-        f"[{RED}]",
-        json.dumps(RED),
-        f"Sure: {RED}. I hope this {{helps}}.",
-        f'<think>{{"colour": "green"}}, {{or}} what?</think>{RED}',
-        f'I weigh {{a, b}} and {{"n": 1}}: {RED}',
-        f"{RED} and once more {RED}",
-        '{"colour": "red", "why": "quotes </think> of the text"}',
+        RED, f"```json\n{RED}\n```", f"[{RED}]", json.dumps(RED), f"Sure: {RED}. I hope this {{helps}}.",
+        f'<think>{{"colour": "green"}}, {{or}} what?</think>{RED}', f'I weigh {{a, b}} and {{"n": 1}}: {RED}',
+        f"{RED} and once more {RED}", '{"colour": "red", "why": "quotes </think> of the text"}',
     ],
-)
+)  # fmt: skip
 def test_braces_around_an_object_lose_no_reply(reply: str) -> None:
     assert read_object(reply, ACCEPT)["colour"] == "red"
 
@@ -155,15 +133,11 @@ def test_braces_around_an_object_lose_no_reply(reply: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        ("", "no JSON object"),
-        ("red", "no JSON object"),
-        ("<think>" + RED, "a thought that does not end"),
-        (f"{RED} {GREEN}", "differ"),
-        ('{"colour": "red", "colour": "green"}', "two values"),
-        ('{"colour": "blue"}', "colour"),
-        ("{" * 10_000, "no JSON object"),
+        ("", "no JSON object"), ("red", "no JSON object"), ("<think>" + RED, "a thought that does not end"),
+        (f"{RED} {GREEN}", "differ"), ('{"colour": "red", "colour": "green"}', "two values"),
+        ('{"colour": "blue"}', "colour"), ("{" * 10_000, "no JSON object"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_single_object_is_unreadable(reply: str, words: str) -> None:
     with pytest.raises(Unreadable, match=words):
         read_object(reply, ACCEPT)
@@ -206,14 +180,11 @@ def test_another_schema_or_another_room_is_another_question() -> None:
     assert len(keys) == 3
 
 
-def test_equal_questions_are_asked_once_and_answered_in_order() -> None:
+def test_equal_questions_are_asked_once_and_those_of_another_place_are_others_with_other_seeds() -> None:
     model = Scripted(RED, GREEN)
     found = Asker(model, Account()).ask_all([query("a"), query("b"), query("a")])
     assert [one.value for one in found] == ["red", "green", "red"]
     assert Asker(model, Account()).ask_all([]) == []
-
-
-def test_questions_at_another_place_are_other_questions_with_other_seeds() -> None:
     model = Scripted(RED, GREEN)
     found = Asker(model, Account()).ask_all([query(place="1"), query(place="2")])
     assert [one.value for one in found] == ["red", "green"]
@@ -251,18 +222,6 @@ def test_what_is_kept_is_not_asked_and_goes_on_from_where_it_was(tmp_path: Path)
     assert again(model) == [True, True]
 
 
-def test_a_line_says_what_it_was_about_and_holds_no_question(tmp_path: Path) -> None:
-    with ReplyLog(tmp_path) as log:
-        [found] = Asker(Scripted(RED), Account(), log, stage="s").ask_all([query("a secret thing")])
-    assert found.key is not None
-    with ReplyLog(tmp_path) as log:
-        kept = log.get(found.key)
-    assert (kept, kept and kept.seconds) == (Reply(RED, None, None, 10, 2, 0.5), 0.5)
-    written = "".join(file.read_text() for file in tmp_path.iterdir())
-    assert '"stage":"s","model":"scripted","prompt":"colour/2"' in written.replace(" ", "")
-    assert "secret" not in written
-
-
 @pytest.mark.parametrize("ask", [Asker.ask_all, lambda asker, queries: [asker.ask(queries[0], threading.Event())]])
 def test_pictures_that_nothing_tells_from_others_are_not_kept(ask: Callable[..., Any], tmp_path: Path) -> None:
     for keys, requests in ((None, [1, 1]), (("k",), [1, 0])):
@@ -271,24 +230,6 @@ def test_pictures_that_nothing_tells_from_others_are_not_kept(ask: Callable[...,
             with ReplyLog(tmp_path) as log:
                 ask(Asker(Scripted(RED), account, log), [query(image_keys=keys)])
                 assert (account.total.requests, len(log)) == (expected, 0 if keys is None else 1)
-
-
-def test_many_threads_share_a_log_and_an_account(tmp_path: Path) -> None:
-    account = Account()
-
-    def work(number: int) -> None:
-        asker = Asker(Scripted(*[RED] * 20), account, log, stage=f"{number % 2}")
-        for i in range(20):
-            assert asker.ask(query(f"{number} {i}"), threading.Event()).value == "red"
-
-    with ReplyLog(tmp_path) as log:
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert counted(account, "requests") == {"0": 80, "1": 80}
-    assert len(ReplyLog(tmp_path)) == 160
 
 
 class Adapter:
@@ -312,6 +253,13 @@ def test_a_batch_of_a_local_model_is_asked_alike_and_a_broken_picture_spoils_no_
     said = [one.text if isinstance(one, Reply) else str(one) for _, one in sorted(outcomes.items())]
     assert said == ["2 5", "2 5", "1 5", "1 9", "its images cannot be read (truncated)", "1 5"]
 
+    def refuse(*_: Any, **how: Any) -> list[Answer]:
+        raise DrawsFailed("too long")
+
+    refusing = LocalModel("m", dict, lambda: SimpleNamespace(answer_conversations=refuse))
+    assert [str(one) for batch in refusing.replies(requests[3:5]) for _, one in batch] == ["too long", said[4]]
+    assert refusing.reply(requests[0], threading.Event()).kind == "refused"  # type: ignore[union-attr]
+
 
 # --- the account ------------------------------------------------------------------------------------------------------
 
@@ -325,9 +273,7 @@ def test_the_account_of_what_rests_on_others_has_theirs() -> None:
     other.count("a", Reply("x", prompt_tokens=9), cached=True)
     other.add("b", Counts(failed=1))
     total = account_of(parts(one, other), None, object())
-    assert str(total.total) == (
-        "1 requests, 1 replies from before, 1 failed; 1,000 prompt and 5 completion tokens, as far as told; 2.2 s"
-    )
+    assert total.total == Counts(1, 1, 0, 1, 1_000, 5, 2.25, 1_009, 5)
     assert total.to_dict()["stages"]["b"]["failed"] == 1
     assert asked(None, object()) == ({}, [])
     assert one.total.cached == 0, "adding up changes none of them"
@@ -345,63 +291,24 @@ def test_every_judge_says_what_it_cost() -> None:
 # --- servers and keys -------------------------------------------------------------------------------------------------
 
 
-def askers(**options: Any) -> dict[str, Callable[[], None]]:
+def askers() -> dict[str, Callable[[], object]]:
     """What fails where no server can be asked, of each that asks."""
-    spec = ",".join(["model=m", *(f"{key}={str(value).lower()}" for key, value in options.items())])
     return {
-        "judge": judge_from({"name": "llm", "model": "m", **options}).check,  # type: ignore[attr-defined]
-        "support": build_entailment("judge", model="m", **options).check,
-        "claims": build_decomposition("atomic", model="m", **options).check,  # type: ignore[attr-defined]
-        "maker": lambda: model_from(spec) and None,
+        "judge": judge_from("llm:model=m").check,  # type: ignore[attr-defined]
+        "support": build_entailment("judge", model="m").check,
+        "claims": build_decomposition("atomic", model="m").check,  # type: ignore[attr-defined]
+        "maker": lambda: model_from("m"),
     }
-
-
-@pytest.mark.parametrize("who", ["judge", "support", "claims", "maker"])
-def test_the_account_at_openai_is_accepted_alike(who: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Claims refused OpenAI's own address although the key was set."""
-    own = {"url": "https://api.openai.com/v1"}
-    for options in ({}, own):
-        with pytest.raises(ConfigError, match="no OPENAI_API_KEY"):
-            askers(**options)[who]()
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    for options in ({}, own, {"url": "http://localhost:1/v1"}, {"url": "http://localhost:1/v1", "account": True}):
-        askers(**options)[who]()
 
 
 @pytest.mark.parametrize("who", ["judge", "support", "claims", "maker"])
 def test_a_file_of_the_environment_names_the_key(who: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "")  # so that it is put back
     monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(ConfigError, match="no OPENAI_API_KEY"):
+        askers()[who]()
     (tmp_path / ".env").write_text(f"OPENAI_API_KEY={KEY}\n")
     askers()[who]()
-
-
-@pytest.mark.parametrize(("account", "told"), [(False, "EMPTY"), (True, KEY)])
-def test_a_server_of_ones_own_is_told_the_key_only_if_asked(
-    account: bool, told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with serve(Script('{"1": "yes"}'), key=told) as url:
-        engine = build_entailment("judge", model="m", url=url, account=account, max_retries=0)
-        assert engine.support([SupportQuery(("A cyst.",), ("A cyst there.",))])[0][0, 0, 2] == 1
-
-
-def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> None:
-    def reply(body: dict[str, Any]) -> str | Response:
-        shown = json.loads(texts_of(body)[-1].partition("\n")[0])["answer_to_judge"]
-        outcomes = {"refuse": Response({"error": {"message": "content policy"}}, 400), "empty": "", "odd": "?"}
-        return outcomes[shown]
-
-    with serve(reply) as url:
-        judge = judge_from({"name": "llm", "model": "m", "url": url, "max_retries": 0})
-        keep_labels(judge, tmp_path)
-        verdicts = judge.judge([Case(str(i), "q", "r", answer) for i, answer in enumerate(("refuse", "empty", "odd"))])
-    assert "the server refused" in verdicts[0].reason
-    assert all(verdict.reason.startswith("unlabelled: ") for verdict in verdicts)
-    assert [(verdict.undecided, verdict.raw) for verdict in verdicts] == [(True, None), (True, ""), (True, "?")]
-    # What a server said is kept, be it nothing; what it refused is asked by the next run.
-    assert [verdict.key is not None for verdict in verdicts] == [False, True, True]
-    assert len(ReplyLog(tmp_path)) == 4
 
 
 # --- borders ----------------------------------------------------------------------------------------------------------
@@ -410,6 +317,8 @@ def test_what_a_server_refuses_or_leaves_empty_is_told_apart(tmp_path: Path) -> 
 def test_a_question_is_asked_twice_and_where_all_fail_the_asking_has_failed() -> None:
     [found] = Asker(Scripted("?", "?"), Account()).ask_all([query()])
     assert (found.value, found.attempts, found.problem) == (None, 2, "no JSON object")
+    with pytest.raises(Unreadable, match=r"^.{200}\Z"):
+        by_schema({"type": "object", "required": ["x" * 300]})({})
     refused = [RequestFailed("policy", "refused")] * 2
     with pytest.raises(HedgeError, match="answered none of 2 requests; one: the server refused: policy"):
         Asker(Scripted(*refused), Account()).ask_all([query("a"), query("b")])
@@ -465,23 +374,12 @@ def test_who_refuses_and_who_says_nothing_is_there() -> None:
         assert (reply.text, reply.finish, bool(reply.problem)) == ("", kind, True)
 
 
-@pytest.mark.parametrize(
-    ("asker", "limits"),
-    [
-        (lambda: ServedModel("m", "http://h"), (16, 300, 8)),
-        (lambda: build_entailment("judge", model="m", url="http://h").model, (16, 120, 8)),
-        (lambda: judge_from({"name": "llm", "model": "m", "url": "http://h"}).model, (16, 120, 8)),
-    ],
-)
-def test_so_much_is_asked_at_once_so_long_and_so_often(asker: Callable[[], Any], limits: tuple[int, ...]) -> None:
-    assert (asker().concurrency, *asker()._limits.values()) == limits
-
-
 def test_a_wording_of_others_is_filled_in_once() -> None:
     turns = [{"role": "system", "text": ["S"]}, {"role": "user", "text": ["{thing} {other}"]}]
     turns += [{"role": "user", "text": [" in {light}"], "when": "light"}]
     template = Template.parse(json.dumps({**FILE, "system": [], "turns": turns}), "colour")
     assert template.shown({"thing": "a {light}", "light": None}) == "a {light} {other}"
+    assert template.conversation({"thing": "x"})[0] == {"role": "system", "content": [{"type": "text", "text": "S"}]}
     assert template.shown({"thing": "<|x|>", "light": "dusk"}) == "< |x|> {other} in dusk"
     with pytest.raises(ConfigError, match="unknown field of prompt colour/2 'think', did you mean 'thing'"):
         template.shown({"think": "x"})

@@ -27,7 +27,7 @@ def test_texts_of_a_turn_become_one_line_by_line() -> None:
 
 def test_pictures_arrive_pixel_by_pixel_from_memory_and_from_files(tmp_path: Path) -> None:
     PICTURE.save(tmp_path / "a.png")
-    parts = [{"type": "image", "url": url} for url in (PICTURE, tmp_path / "a.png", "https://host/x.png")]
+    parts = [{"type": "image", "url": url} for url in (PICTURE, str(tmp_path / "a.png"), "https://host/x.png")]
     [turn] = to_openai([{"role": "user", "content": [*parts, text("a")]}])
     assert turn["content"][2] == {"type": "image_url", "image_url": {"url": "https://host/x.png"}}
     assert turn["content"][3] == text("a")

@@ -271,15 +271,8 @@ def play_candidates(body: dict[str, Any]) -> str:
 def test_candidates_are_written_whether_they_pass_or_not(tmp_path: Path) -> None:
     from hedge_tasks.making.medhallu.construction import CandidateSampling
 
-    def sampled(reply: Any) -> Made:
-        models = models_by(reply, ROLES)
-        return make(questions(3), CandidateSampling(5), sampling_stages(3, 5), models, tmp_path, concurrency=2)
-
-    failing = sampled(
-        lambda body: "<failed>" if body["model"] == "judge-2" and "drug 1" in str(body) else play_candidates(body)
-    )
-    assert len(failing.unfinished) == 1
-    made = sampled(play_candidates)
+    models = models_by(play_candidates, ROLES)
+    made = make(questions(3), CandidateSampling(5), sampling_stages(3, 5), models, tmp_path, concurrency=2)
     assert made.steps == {
         "refusal": 3,
         "same as the truth": 3,

@@ -41,6 +41,13 @@ def test_a_model_is_known_by_its_name_on_the_hub(paper: Paper, model: str, expec
     assert replace(paper, rows=lambda runs: [row]).rows_of([]) == [(row, expected)]
 
 
+def test_a_copy_of_ones_own_is_the_model_that_it_is_said_to_be_and_two_are_none() -> None:
+    paper = replace(HEDGE, rows=lambda runs: [PaperRow("hedge_hf|pretrained=/disk/My-Copy", "", {})])
+    names = {"Qwen2.5-VL": "my-copy", "LLaVA-Med": "my"}
+    found = [paper.rows_of([], dict(some))[0][1] for some in (list(names.items())[:1], names)]
+    assert found == ["Qwen2.5-VL", None]
+
+
 # --- HEDGE ------------------------------------------------------------------------------------------------------------
 
 

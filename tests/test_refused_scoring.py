@@ -130,6 +130,13 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: adapter("hedge_ray", of="hedge_tiny", draws_per_task=0), "replicas and draws_per_task are at least 1"),
     *((lambda n=n: adapter(n, of="x", pretrained="x", model="x", decoding="vcd"), "which only hedge_hf can")
       for n in ("hedge_ray", "hedge_vllm")),
+    (lambda: adapter("hedge_openai", model="x", num_concurent=4), "'num_concurent', did you mean 'num_concurrent'"),
+    (lambda: adapter("hedge_openai", model=""), "the model argument 'model' is missing"),
+    (lambda: adapter("hedge_openai", model="x", num_concurrent=0), "num_concurrent: expected a number of at least 1"),
+    (lambda: adapter("hedge_openai", model="x", timeout=0), "timeout: expected a number above 0, got 0"),
+    (lambda: adapter("hedge_openai", model="x", base_url="localhost:8000/v1"), "base_url: expected something"),
+    (lambda: adapter("hedge_openai", model="x", base_url="http://host:port/v1"), "base_url: expected something like"),
+    (lambda: adapter("hedge_openai", model="x", base_url="http://h/v1/completions"), "leave out the end of"),
     (lambda: adapter("hedge_openai", model="x", decoding="vcd"), "which only hedge_hf can"),
     (lambda: Contrast.parse("plain/question:1"), "contrast: .*; got 'plain/question:1'"),
     (lambda: Contrast.parse("plain/question: plain/question:1"), "cannot be contrasted with itself"),

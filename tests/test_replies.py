@@ -5,16 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from linear import is_linear, sizes
-from reply_corpus import corpus
 
-from hedge_tasks.data.thoughts import without_thoughts
 from hedge_tasks.replies import official, read_free, read_option, read_verdict, read_yes_no
+from hedge_tasks.replies.declining import unanswered
 from hedge_tasks.replies.forms import likeliest, ticked
 from hedge_tasks.replies.labels import bounded, outcome_of, read_judgement
 from hedge_tasks.replies.text import body, is_foreign
@@ -26,44 +23,7 @@ FRUIT = {"A": "a pear", "B": "a plum", "C": "a peach plum", "D": "a fig"}
 # --- the corpus -------------------------------------------------------------------------------------------------------
 
 
-def test_the_corpus_is_what_it_says() -> None:
-    rows = corpus()
-    assert len(rows) >= 500
-    assert len({row["id"] for row in rows}) == len(rows)
-    kinds = Counter(row["kind"] for row in rows)
-    assert set(kinds) == {"yes_no", "verdict", "options", "category", "free"}
-
-
 # --- what older readers lost or misread -------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_where_two_readers_of_real_answers_say_something_they_say_the_same(shared_data: Path) -> None:
-    """Ours and the first word alone, on real answers to VQA-RAD's yes-or-no questions."""
-    files = sorted((shared_data / "vqa_rad" / "predictions").glob("*.jsonl"))
-    if not files:
-        pytest.skip("the answers to VQA-RAD are not here")
-    both = 0
-    for file in files:
-        for row in map(json.loads, file.read_text("utf-8").splitlines()):
-            truth = str(row.get("ground_truth") or row["answer"]).strip().lower()
-            answer = row["prediction"] if "prediction" in row else row["clean"]
-            if truth not in ("yes", "no"):
-                continue
-            first = next(iter(answer.lower().replace(",", " ").replace(".", " ").split()), "")
-            mine = read_yes_no(answer, row["question"]).value
-            if first in ("yes", "no") and mine is not None:
-                both += 1
-                assert mine == first, answer
-    assert both > 350
-
-
-def test_thoughts_end_with_their_last_mark() -> None:
-    assert without_thoughts("a</think>b<think>c</think>d") == ("d", False)
-    assert without_thoughts("0<think>c") == ("", True)
-    assert (
-        read_free("<|channel|>analysis<|message|>x<|end|><|channel|>final<|message|>The liver.").value == "The liver."
-    )
 
 
 # --- the papers' readers ----------------------------------------------------------------------------------------------
@@ -142,7 +102,17 @@ def nested(depth: int, key: str, value: object) -> str:
         (nested(5, "a", {"answer": "yes"}), "unreadable: no answer"), (nested(5, "answer", "yes"), "yes (json)"),
         (nested(6, "answer", "yes"), "unreadable: no answer"), ("Are the lungs clear? Yes.", "yes (leading)"),
         ("Are the dogs clear? Yes.", "yes (line)"), ("Yes. Wait, no.", "no (leading)"),
-        ("Yes, if toys count.", "yes (leading)"),
+        ("Yes, if toys count.", "yes (leading)"), ("✓", "yes (line)"), ("❌", "no (line)"),
+        ('{"answer": {"x": 1}}', "unreadable: no answer"), ("It is too small to identify.", "unreadable: doubt"),
+        ("None of the above", "unreadable: not offered"), ('{"dog": "yes"}', "yes (json)"),
+        ('{"dog": true, "cat": false}', "yes (json)"), ('{"dog": 3}', "unreadable: no answer"),
+        ('{"the": false}', "unreadable: no answer"), ('{"a dog": false}', "no (json)"),
+        ('{"present": true}', "yes (json)"), ('{"present": true, "object": "cat"}', "unreadable: no answer"),
+        ("There is no friendly dog.", "no (statement)"), ("A dog is not there.", "no (said back)"),
+        ("He wants to buy a dog.", "unreadable: no answer"), ("He goes to a dog.", "yes (said back)"),
+        ("A head of a dog.", "unreadable: no answer"), ("A picture of the dog.", "yes (said back)"),
+        ("The dog is not.", "no (said back)"), ("It is not the dog.", "no (said back)"),
+        ("I was able to see a dog.", "yes (said back)"),
     ],
 )  # fmt: skip
 def test_a_form_says_one_answer_or_none(reply: str, read: str) -> None:
@@ -205,6 +175,7 @@ def test_what_is_long_is_read_and_kept_in_part() -> None:
 @pytest.mark.parametrize(
     ("reply", "read"),
     [
+        ('{"label": NaN}', "unreadable: contradiction"), ('{"label": null}', "unreadable: no answer"),
         ('{"label": 1.0}', "1 (json)"), ('{"label": 1.5}', "unreadable: no answer"),
         ('{"score": 0.77, "label": 1}', "1 (json)"), ('{"supported": false, "hallucinated": true}', "1 (json)"),
         ("0: 0.2\n1: 0.8", "1 (form)"), ("1 if wrong, 0 if right", "unreadable: empty"),
@@ -223,6 +194,60 @@ def test_a_text_of_many_letters_that_are_not_latin_is_foreign_whatever_its_words
     assert [is_foreign(text) for text in ("the ééé is no", "the ééééé is not it a")] == [False, True]
 
 
-@pytest.mark.parametrize(("reply", "value"), [("It is not enlarged.", "no"), ("It is not green.", None)])
-def test_a_pronoun_stands_for_what_was_asked_about(reply: str, value: str | None) -> None:
-    assert read_yes_no(reply, "Is the liver enlarged?").value == value
+@pytest.mark.parametrize(
+    ("question", "reply", "value"),
+    [
+        *(("Is the liver enlarged?", f"It is not {word}.", no) for word, no in (("enlarged", "no"), ("green", None))),
+        ("Is it large?", "It is not green.", None), ("Is the liver enlarged?", "The liver is normal.", "no"),
+        ("Is this a CT?", "This is an MRI.", "no"), ("Is the dog brown?", '{"dog": true}', "yes"),
+        ("Is the dog brown?", '{"brown dog": true}', "yes"), ("Is the dog brown?", '{"present": true}', None),
+        ("Isn't there a dog?", '{"dog": true}', None),
+        ('"Is there a dog?"', '{"present": true}', "yes"),
+        ("Is the lesion in the lung on the left?", "The lesion is on the right.", "no"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_something_is_said_of_what_was_asked_about_or_of_nothing(
+    question: str, reply: str, value: str | None
+) -> None:
+    assert read_yes_no(reply, question).value == value
+
+
+@pytest.mark.parametrize(
+    ("reply", "read"),
+    [
+        ('{"A": "no", "B": "yes"}', "B (json)"), ('{"A": "true", "B": 3}', "A (json)"),
+        ('{"a plum": "correct"}', "B (json)"), ('{"B": "likely"}', "unreadable: no answer"),
+        ("A: not this one", "unreadable: no answer"), ("A: not so ripe pear", "A (opening)"),
+        ("B is tempting. C", "C (line)"), ("B is less likely than C", "unreadable: no answer"),
+        ("B, a plum", "B (line)"), ("(B) a pear", "unreadable: contradiction"),
+        ("A. The final answer: B.", "B (stated)"), ("A or B", "unreadable: contradiction"),
+        ("A or B. I choose A or B. The answer is A.", "A (stated)"),
+        ("A: ✗", "unreadable: no answer"), ("(A) ✗, (B) ✓", "unreadable: no answer"),
+    ],
+)  # fmt: skip
+def test_an_option_is_taken_or_not(reply: str, read: str) -> None:
+    assert str(read_option(reply, FRUIT)) == read
+
+
+def test_a_free_answer_counts_as_far_as_it_is_whole() -> None:
+    assert str(read_free('{"answer": 3, "final_answer": "liver"}')) == "liver (json)"
+    cut = [read_free(text, cut=True).readable for text in ("The liver is large. And the", "The liver is")]
+    assert cut == [True, False]
+    assert [unanswered(f"© 2016 The Authors{more}") for more in ("", "\nA cyst.")] == ["copyright line", None]
+
+
+def test_a_judge_is_read_by_its_own_field_letters_and_words() -> None:
+    values = {"supported": "s", "hallucinated": "h", "a": "s", "b": "h"}
+
+    def read(reply: str, field: str = "verdict", judged: str = "") -> str | None:
+        return read_judgement(reply, values, field, judged).reading.value
+
+    assert [read(reply) for reply in ("B", "A. It is right.", "C", "Bx")] == ["h", "s", None, None]
+    assert [read('{"reading": "supported"}', field) for field in ("reading", "verdict")] == ["s", None]
+    assert [read(f'{{"verdict": "supported", "reason": "{why}"}}') for why in ("...", "<why>", "so")] == [
+        None,
+        None,
+        "s",
+    ]
+    quoted = "verdict: supported"
+    assert [read(f'It says "{quoted}", which is no reason.', judged=judged) for judged in (quoted, "")] == [None, "s"]

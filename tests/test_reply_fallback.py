@@ -15,6 +15,7 @@ from hedge_tasks.measures.standard_measures import ReadByModelRate
 pytestmark = pytest.mark.framework
 
 ODD = "The claim would make any pharmacologist laugh."
+ODDER = "Nobody could read what a model says of this."
 SOFT = "Hallucinated, if the abstract is to be believed."
 SOFTLY_OTHER = "Factual, if the abstract is to be believed."
 SOFTLY_NONE = "Factual, unless the abstract is wrong."
@@ -22,7 +23,9 @@ SOFTLY_NONE = "Factual, unless the abstract is wrong."
 
 def reader(body: dict[str, Any]) -> str:
     """Says hallucinated of the odd reply and of what was read softly, and none of all others."""
-    shown = json.loads(texts_of(body)[-1])
+    shown = json.loads(texts_of(body)[-1].splitlines()[0])
+    if shown["reply"] == ODDER:
+        return "?"
     return json.dumps(
         {"reason": "r", "reading": "READ_1" if shown["reply"] in (ODD, SOFT, SOFTLY_OTHER) else "READ_NONE"}
     )
@@ -33,28 +36,31 @@ def test_only_replies_that_say_something_unreadable_are_asked_about(monkeypatch:
     asked: list[dict[str, Any]] = []
 
     def seen(body: dict[str, Any]) -> str:
-        asked.append(json.loads(texts_of(body)[-1]))
+        asked.append(json.loads(texts_of(body)[-1].splitlines()[0]))
         return reader(body)
 
     silent = ["I'm sorry, I can't help with that.", "<think>1", ""]
-    replies = ["1", ODD, *silent, "A strange text.", SOFT, SOFTLY_OTHER, SOFTLY_NONE]
+    replies = ["1", ODD, *silent, "A strange text.", SOFT, SOFTLY_OTHER, SOFTLY_NONE, ODDER]
     with serve(seen) as url:
         judge = build_judge("medhallu", fallback={"name": "llm", "model": "tiny", "url": url, "max_retries": 0})
         verdicts = judge.judge(
             [Case(str(i), "q", "1", reply, images=lambda: ["a picture"]) for i, reply in enumerate(replies)]
         )
-    assert [v.category for v in verdicts] == ["hallucinated", "hallucinated", *[None] * 4, "hallucinated", None, None]
-    assert [v.label for v in verdicts] == [0, 0, None, None, None, None, 0, None, None]
+    categories = ["hallucinated", "hallucinated", *[None] * 4, "hallucinated", *[None] * 3]
+    assert [v.category for v in verdicts] == categories
+    assert [v.label for v in verdicts] == [0 if category == "hallucinated" else None for category in categories]
     assert [outcome_of(v) for v in verdicts[2:5]] == ["declined", "cut off", "declined"]
-    assert [v.basis for v in verdicts[5:]] == ["no answer", "model", "disagreement", "unconfirmed"]
-    assert [outcome_of(v) for v in verdicts[5:]] == ["unread", "supported", "unconfirmed", "unconfirmed"]
+    bases = ["no answer", "model", "disagreement", "unconfirmed", "no answer"]
+    assert [v.basis for v in verdicts[5:]] == bases
+    outcomes = ["unread", "supported", "unconfirmed", "unconfirmed", "unread"]
+    assert [outcome_of(v) for v in verdicts[5:]] == outcomes
     assert verdicts[1].reason == "right: hallucinated (model)"
     assert [vote.category for vote in verdicts[1].votes] == [None, "factual"], "the rules' own readings stay"
-    assert {case["reply"] for case in asked} == {ODD, "A strange text.", SOFT, SOFTLY_OTHER, SOFTLY_NONE}
+    assert {case["reply"] for case in asked} == {ODD, "A strange text.", SOFT, SOFTLY_OTHER, SOFTLY_NONE, ODDER}
     assert all(set(case) == {"question", "reply"} for case in asked), "the truth is not shown"
     metric = ReadByModelRate(name="read_by_model_rate")
     by_model = [metric.record(_Scores(), verdict.to_dict(), {})["value"] for verdict in verdicts]
-    assert by_model == [0, 1, 0, 0, 0, 0, 1, 0, 0]
+    assert by_model == [int(v.basis == "model") for v in verdicts]
 
 
 def test_without_a_second_reader_a_soft_reading_has_no_label() -> None:
@@ -62,6 +68,8 @@ def test_without_a_second_reader_a_soft_reading_has_no_label() -> None:
     assert [v.label for v in verdicts] == [None, 0]
     assert verdicts[0].reason == "unconfirmed: hallucinated (leading)"
     assert outcome_of(verdicts[0]) == "unconfirmed"
+    [unsure] = build_judge("medhallu", not_sure=True).judge([Case("1", "q", "1", "2")])
+    assert (unsure.label, unsure.category, outcome_of(unsure)) == (None, "not_sure", "undecided")
 
 
 class _Scores(dict[str, float]):

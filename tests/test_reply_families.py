@@ -6,15 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.judging.base import Case, build_judge
 from hedge_tasks.judging.outcomes import outcome_of
 from hedge_tasks.judging.prompt import load_judge_prompt, prompt_files
 from hedge_tasks.judging.rule import RuleJudge
-from hedge_tasks.measures.standard_measures import known_measures
 from hedge_tasks.replies import Reading, read_option, read_verdict, read_yes_no
 from hedge_tasks.replies.reading import BASES, SOFT, STATED
 
@@ -23,14 +19,7 @@ COLOURS = {"A": "pink", "B": "red", "C": "dark red", "D": "blue"}
 SIZES = {"A": "2 cm", "B": "0.5 cm", "C": "5 mm", "D": "10 cm"}
 
 RIGHT = ("correct", "accurate", "true", "factual", "supported")
-LEADS = (
-    "The answer is",
-    "The provided answer is",
-    "This answer is",
-    "I believe the answer is",
-    "It is",
-    "The statement is",
-)
+LEADS = ("The answer is", "The provided answer is", "This answer is", "I believe the answer is", "It is")
 
 
 def verdict(reply: str) -> Reading:
@@ -105,37 +94,6 @@ def test_a_judge_that_copies_the_form_says_nothing(name: str) -> None:
 # --- declined ---------------------------------------------------------------------------------------------------------
 
 
-def shares(outcomes: list[str]) -> dict[str, float | None]:
-    """The three parts, as tables have them."""
-    labels = {"supported": 0, "hallucinated": 1}
-    found = {}
-    for name in ("supported", "hallucinated", "declined"):
-        measure = known_measures()[f"{name}_share"]
-        records = []
-        for outcome in outcomes:
-            label = labels.get(outcome)
-            scores = Scores(outcome, label, None, None, {}, "uniform", ())
-            basis = {"declined": "refusal", "cut off": "cut off", "failed": "failed request"}.get(outcome)
-            records.append(measure.record(scores, {"label": label, "basis": basis}, {}))
-        found[name] = measure.estimate(records).value
-    return found
-
-
-@settings(max_examples=20)
-@given(
-    st.lists(st.sampled_from(["supported", "hallucinated", "declined", "cut off", "failed", "undecided"]), min_size=1)
-)
-def test_the_supported_part_never_grows_by_declining(outcomes: list[str]) -> None:
-    counted = [outcome for outcome in outcomes if outcome in ("supported", "hallucinated", "declined")]
-    before = shares(outcomes)
-    assert before == {name: counted.count(name) / len(counted) if counted else None for name in before}
-    for i, outcome in enumerate(outcomes):
-        if outcome in ("supported", "hallucinated"):
-            after = shares([*outcomes[:i], "declined", *outcomes[i + 1 :]])
-            assert after["supported"] <= before["supported"]
-            assert after["declined"] > before["declined"]
-
-
 @pytest.mark.parametrize(
     ("fields", "outcome"),
     [
@@ -146,10 +104,8 @@ def test_the_supported_part_never_grows_by_declining(outcomes: list[str]) -> Non
         ({"label": None, "votes": [{"label": None, "basis": "empty"}] * 2}, "declined"),
         *(({"label": None, "basis": "failed request"}, "failed"), ({"label": None, "basis": "cut off"}, "cut off")),
         *(({"label": None, "basis": "unfinished thought", "category": "unclear"}, "cut off"),),
-        (
-            {"label": None, "votes": [{"label": None, "basis": "cut off"}, {"label": None, "basis": "empty"}]},
-            "undecided",
-        ),
+        ({"label": None, "votes": [{"basis": "cut off"}, {"basis": "empty"}]}, "undecided"),
+        ({"label": None, "votes": [{"label": 1}] * 2}, "undecided"),
     ],
 )
 def test_every_verdict_has_one_outcome(fields: dict[str, object] | None, outcome: str) -> None:

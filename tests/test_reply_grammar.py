@@ -74,14 +74,6 @@ def test_swapping_the_options_texts_swaps_the_answer(form: str) -> None:
         assert PLANES[before.value] == SWAPPED[after.value] == text
 
 
-@pytest.mark.parametrize(
-    "form", ["A. axial\nB. sagittal\nC. coronal", "(A) axial (B) sagittal (C) coronal", "0: factual\n1: hallucinated"]
-)
-def test_what_was_offered_said_again_is_no_answer(form: str) -> None:
-    assert read_option(form, PLANES).value is None
-    assert read_verdict(form).value is None
-
-
 DENIALS = (
     *("There is no {x}.", "No {x} is seen.", "I do not see a {x}.", "The {x} is absent.", "A {x} is not present."),
     *("No evidence of a {x}.", "The image is free of any {x}.", "{x}: absent", "There is no cat, bird or {x}."),
@@ -89,27 +81,15 @@ DENIALS = (
     *("There's a cat on the sofa, but no {x}.", "Nobody is wearing a {x}.", "The room has neither a cat nor a {x}."),
 )
 STATEMENTS = (
-    "There is a {x}.",
-    "A {x} is visible.",
-    "I can see a {x} in it.",
-    "The image shows a {x}.",
-    "It would be wrong to say that there is no {x}.",
+    *("There is a {x}.", "A {x} is visible.", "I can see a {x} in it.", "The image shows a {x}."),
+    *("It would be wrong to say that there is no {x}.", "A {x} dominates the upper part."),
     "There is a {x} behind a nurse who does not face the camera.",
-    "A {x} dominates the upper part.",
     *("Two old {x}s stand there.", "A man is riding a {x}.", "There is no cat, but I see a {x}.", "Not only a {x}."),
 )
 NEITHER = (
-    "There may be a {x}.",
-    "A {x} cannot be excluded.",
-    "It is unclear whether there is a {x}.",
-    "Is there a {x}?",
-    "It resembles a {x}.",
-    *(
-        "There is a {x} house.",
-        "A statue of a {x} stands there.",
-        "There is room for a {x}.",
-        "A cat or a {x} is there.",
-    ),
+    *("There may be a {x}.", "A {x} cannot be excluded.", "It is unclear whether there is a {x}.", "Is there a {x}?"),
+    *("It resembles a {x}.", "There is a {x} house.", "There is room for a {x}.", "A cat or a {x} is there."),
+    "A statue of a {x} stands there.",
     *("There is nothing on the {x}.", "The {x} is not tall.", "Nobody looks at the {x}.", "No cat is near a {x}."),
     *("They want to build a {x}.", 'The sign says "Beware of the {x}".', "The {x} isn't on the sofa."),
 )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hedge_tasks.cli import main
-from hedge_tasks.data.answers import Thought
+from hedge_tasks.data.answers import Draw, Thought
 from hedge_tasks.io.places import Place
 from hedge_tasks.sampling import Answer, SamplingPlan, archive, store
 from hedge_tasks.sampling.definition import Definition
@@ -37,19 +37,14 @@ def document(i: int, n: int = 2) -> StoredDocument:
     )
 
 
+def finished(asked: StoredDocument, draw: Draw, answer: Answer) -> FinishedDraw:
+    key = DEFINITION.key(asked.key, asked.question, draw)
+    return FinishedDraw(key, answer, asked.id, draw.condition, draw.index, home(asked.key))
+
+
 def draws(i: int, answers: Iterator[Answer]) -> list[FinishedDraw]:
     asked = document(i)
-    return [
-        FinishedDraw(
-            DEFINITION.key(asked.key, asked.question, draw),
-            next(answers),
-            asked.id,
-            draw.condition,
-            draw.index,
-            home(asked.key),
-        )
-        for draw in DEFINITION.plan(2, 2).draws(asked.key)
-    ]
+    return [finished(asked, draw, next(answers)) for draw in DEFINITION.plan(2, 2).draws(asked.key)]
 
 
 def dice_answers(seed: int) -> Iterator[Answer]:

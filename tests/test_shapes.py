@@ -20,7 +20,7 @@ from PIL import Image
 from hedge_tasks.data import dicom, splits
 from hedge_tasks.data.local_data import write_rows
 from hedge_tasks.data.manifests import Data
-from hedge_tasks.data.own_data import picture_columns, texts_of, write_data
+from hedge_tasks.data.own_data import texts_of, write_data
 from hedge_tasks.data.picture_files import PictureFiles
 from hedge_tasks.data.roles import ColumnSettings, Roles, find_roles
 from hedge_tasks.data.tables import StoredTable, read_table
@@ -45,12 +45,11 @@ def made(table: StoredTable, folder: Path, settings: ColumnSettings | None = Non
     """What is written of a table, pictures as their widths."""
     files = PictureFiles(folder)
     roles = find_roles(table, settings or ColumnSettings(), files)
-    assert write_data(table, roles, files, folder / "made.parquet").faults == {}
+    assert write_data(table, roles, files, folder / "made.parquet") == {}
     rows = pq.read_table(folder / "made.parquet").to_pylist()
-    for row in rows:
-        for column in picture_columns(roles):
-            listed = row[column] if isinstance(row[column], list) else [row[column]]
-            row[column] = [Image.open(io.BytesIO(one["bytes"])).width - 8 for one in listed]
+    for row in rows if roles.image else ():
+        listed = row[roles.image] if roles.listed else [row[roles.image]]
+        row[roles.image] = [Image.open(io.BytesIO(one["bytes"])).width - 8 for one in listed]
     return roles, rows
 
 
@@ -60,7 +59,7 @@ def refused(table: StoredTable, settings: ColumnSettings | None = None) -> str:
         roles = find_roles(table, settings or ColumnSettings())
     except ConfigError as error:
         return str(error)
-    faults = write_data(table, roles, PictureFiles(table.folder), table.folder / "made" / "made.parquet").faults
+    faults = write_data(table, roles, PictureFiles(table.folder), table.folder / "made" / "made.parquet")
     assert faults
     return next(iter(faults.values()))
 
@@ -103,19 +102,21 @@ def test_a_picture_is_found_however_it_is_said(pictures: Path, value: Callable[[
     assert [row["image"] for row in rows] == [[0], [1], [2], [3]]
 
 
-def test_lists_of_pictures_and_numbered_columns_are_shown_in_their_order(pictures: Path) -> None:
+def test_lists_of_pictures_are_shown_in_their_order(pictures: Path) -> None:
     answers = ["a", "b", "c", "d"]
     lists = [["im/p0.png"], ["im/p1.png", "im/p0.png"], ["im/p2.png"], ["im/p3.png", "im/p3.png", "im/p1.png"]]
     roles, rows = made(frame(pictures, answer=answers, images=lists), pictures)
     assert roles.listed
     assert [row["images"] for row in rows] == [[0], [1, 0], [2], [3, 3, 1]]
-    second = [None, "im/p0.png", None, "im/p1.png"]
-    first = [f"im/p{i}.png" for i in range(4)]
-    table = frame(pictures, answer=answers, image_2=second, image_1=first)
-    assert "Say --image image_2 --image image_1" in refused(table)
-    settings = ColumnSettings(images=("image_1", "image_2"))
-    assert [row["pictures"] for row in made(table, pictures, settings)[1]] == [[0], [1, 0], [2], [3, 1]]
-    assert refused(table, ColumnSettings(images=("image_2", "image_1"))) == "no picture"
+    names = [f"im/p{i}.png" for i in range(4)]
+    table = frame(pictures, answer=answers, image_2=names, image_1=names)
+    assert "Say --image image_2 or image_1, which may hold lists" in refused(table)
+    assert [row["image_1"] for row in made(table, pictures, ColumnSettings(image="image_1"))[1]] == [[0], [1], [2], [3]]
+    empty = frame(pictures, answer=answers, images=[[], *lists[1:]])
+    assert refused(empty, ColumnSettings(image="images")) == "no picture"
+    rows = [{"question": "?", "answer": "a", "image": image} for image in ("im/p0.png", ["im/p1.png"] * 2)]
+    (pictures / "t.json").write_text(json.dumps(rows))
+    assert refused(read_table(pictures / "t.json")) == "a list of pictures, and the first row has none"
 
 
 def test_names_that_lead_out_of_the_folder_are_refused(
@@ -123,13 +124,10 @@ def test_names_that_lead_out_of_the_folder_are_refused(
 ) -> None:
     other = tmp_path_factory.mktemp("other") / "p.png"
     other.write_bytes(png(9))
-    (pictures / "link.png").symlink_to(other)
-    for name in (str(other), f"../{other.parent.name}/p.png", "link.png"):
-        table = frame(pictures, answer=list("abcd"), image=[name] * 4)
-        assert "lies outside of" in refused(table)
-        files = PictureFiles(pictures, outside=True)
-        roles = find_roles(table, ColumnSettings(), files)
-        assert write_data(table, roles, files, pictures / "made.parquet").faults == {}
+    for name in (str(other), f"../{other.parent.name}/p.png"):
+        assert "lies outside of" in refused(frame(pictures, answer=list("abcd"), image=[name] * 4))
+    table, files = frame(pictures, answer=list("abcd"), image=[str(other)] * 4), PictureFiles(other.parent)
+    assert write_data(table, find_roles(table, ColumnSettings(), files), files, pictures / "made.parquet") == {}
 
 
 def test_a_name_that_fits_two_files_is_refused(pictures: Path) -> None:
@@ -149,22 +147,22 @@ def test_a_name_that_fits_two_files_is_refused(pictures: Path) -> None:
 def test_a_column_that_would_stay_unread_is_refused_by_name(pictures: Path, columns: Any, told: str) -> None:
     table = frame(pictures, answer=list("abcd"), **columns)
     assert told in refused(table)
-    nothing = ColumnSettings(images=("none",), options=("none",))
+    nothing = ColumnSettings(image="none", options=("none",))
     assert find_roles(table, nothing).unused(table) == list(columns)
 
 
 def test_pictures_beside_a_table_that_names_none_are_asked_about(pictures: Path) -> None:
     csv = pictures / "t.csv"
     csv.write_text("image_id,question,answer\np0,a,b\np1,c,d\n")
-    assert find_roles(read_table(pictures), ColumnSettings()).images == ("image_id",)
+    assert find_roles(read_table(pictures), ColumnSettings()).image == "image_id"
     csv.write_text("image_name,img_id,question,answer\ngone.png,p0,a,b\ngone.png,p1,c,d\n")
-    assert find_roles(read_table(pictures), ColumnSettings()).images == ("img_id",)
+    assert find_roles(read_table(pictures), ColumnSettings()).image == "img_id"
     csv.write_text("question,answer\na,b\n")
     (pictures / "frame.parquet").unlink(missing_ok=True)
     with pytest.raises(ConfigError, match=r"there are pictures, and no column names them by its own name. Say --image"):
         find_roles(read_table(pictures), ColumnSettings())
-    assert find_roles(read_table(pictures), ColumnSettings(images=("none",))).images == ()
-    assert find_roles(read_table(csv), ColumnSettings()).images == ()  # nobody named the folder
+    assert find_roles(read_table(pictures), ColumnSettings(image="none")).image is None
+    assert find_roles(read_table(csv), ColumnSettings()).image is None  # nobody named the folder
 
 
 def test_dicom_is_shown_in_its_window(tmp_path: Path) -> None:
@@ -212,7 +210,7 @@ def test_options_are_shown_and_the_right_one_is_a_letter(tmp_path: Path, columns
 @pytest.mark.parametrize(
     ("answers", "told"),
     [
-        ([1, 2, 3, 1], "Do they count the options? Say --first-option 0 or 1, or --first-option none"),
+        ([1, 2, 3, 1], "the answer 1 may count the options or be the text of one; write letters"),
         (["cyan", "pink", "A", "rose"], "is none, or several, of its 4 options; --options none"),
     ],
 )
@@ -221,16 +219,9 @@ def test_answers_that_may_mean_two_options(tmp_path: Path, answers: list[Any], t
     assert told in refused(table)
 
 
-def test_numbers_count_from_where_the_user_says(tmp_path: Path) -> None:
-    table = frame(tmp_path, options=[list(COLORS)] * 4, answer=[1, 2, 3, 1])
-    for first, right in (("0", "BCDB"), ("1", "ABCA")):
-        _, rows = made(table, tmp_path, ColumnSettings(first_option=first))
-        assert "".join(row["answer"] for row in rows) == right
-    digits = frame(tmp_path, options=[["1", "2", "3"]] * 4, answer=[1, 2, 3, 1])
-    assert "--first-option none where they are their texts" in refused(digits)
-    assert [row["answer"] for row in made(digits, tmp_path, ColumnSettings(first_option="none"))[1]] == list("ABCA")
-    beyond = frame(tmp_path, options=[list(COLORS)] * 4, answer=[1, 2, 3, 9])
-    assert "is none, or several, of its 4 options" in refused(beyond, ColumnSettings(first_option="1"))
+def test_numbers_that_are_no_place_are_texts(tmp_path: Path) -> None:
+    table = frame(tmp_path, options=[["7", "8", "9"]] * 4, answer=[7, 8, 9, 7])
+    assert [row["answer"] for row in made(table, tmp_path)[1]] == list("ABCA")
 
 
 # --- references -------------------------------------------------------------------------------------------------------
@@ -258,7 +249,7 @@ def test_a_reply_of_a_model_is_no_reference(tmp_path: Path) -> None:
 
 def test_a_row_that_answers_nothing_is_named(tmp_path: Path) -> None:
     table = frame(tmp_path, answer=["red", "N/A", None, "none"])
-    faults = write_data(table, find_roles(table, ColumnSettings()), PictureFiles(tmp_path), tmp_path / "made").faults
+    faults = write_data(table, find_roles(table, ColumnSettings()), PictureFiles(tmp_path), tmp_path / "made")
     assert faults == {1: "no answer", 2: "no answer"}
 
 
@@ -312,10 +303,10 @@ def test_splits_and_classes_of_repositories(tmp_path: Path) -> None:
     table = read_table(tmp_path)
     assert (list(table.values("question")), list(table.values("answer"))) == (["test", "test"], ["red", "blue"])
     assert [*read_table(tmp_path, split="train").values("question")] == ["train", "train"]
-    with pytest.raises(ConfigError, match=r"which of its splits|unknown split .*'dev'"):
+    with pytest.raises(ConfigError, match=r"unknown --split .*'dev'. Valid: test, train"):
         read_table(tmp_path, split="dev")
     (tmp_path / "data" / "test-00000-of-00001.parquet").rename(tmp_path / "data" / "validation.parquet")
-    with pytest.raises(ConfigError, match="which of its splits, train, validation"):
+    with pytest.raises(ConfigError, match=r"unknown --split .*'test'. Valid: train, validation"):
         read_table(tmp_path)
 
 
@@ -333,9 +324,8 @@ def test_vqav2s_two_files_and_numbers_of_pictures(tmp_path: Path) -> None:
     table = read_table(tmp_path)
     files = PictureFiles(tmp_path)
     roles = find_roles(table, ColumnSettings(), files)
-    assert (roles.question, roles.answer, roles.images) == ("question", "answers", ("image_id",))
-    found = write_data(table, roles, files, tmp_path / "made")
-    assert (found.faults, found.pictures, found.groups) == ({}, 2, 2)
+    assert (roles.question, roles.answer, roles.image) == ("question", "answers", "image_id")
+    assert write_data(table, roles, files, tmp_path / "made") == {}
     references = [texts_of(row, roles)["answers"].split("\n") for _, row in table.rows(None)]
     # VQA accuracy calls an answer right that three people gave; where no three agree, the commonest ones.
     assert sorted(references) == [["2"], ["a", "b"], ["no"], ["red", "crimson"]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import os
@@ -29,13 +28,11 @@ WRITERS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
     "t.csv": lambda frame, file: frame.to_csv(file, index=False),
     "semicolons.csv": lambda frame, file: frame.to_csv(file, index=False, sep=";"),
     "t.tsv": lambda frame, file: frame.to_csv(file, index=False, sep="\t"),
-    "t.csv.gz": lambda frame, file: frame.to_csv(file, index=False),
     "t.json": lambda frame, file: frame.to_json(file, orient="records"),
     "frame.json": lambda frame, file: frame.to_json(file),
     "lines.json": lambda frame, file: frame.to_json(file, orient="records", lines=True),
     "wrapped.json": lambda frame, file: file.write_text(json.dumps({"info": {}, "data": frame.to_dict("records")})),
     "t.jsonl": lambda frame, file: frame.to_json(file, orient="records", lines=True),
-    "t.jsonl.gz": lambda frame, file: frame.to_json(file, orient="records", lines=True),
     "t.parquet": lambda frame, file: frame.to_parquet(file, index=False),
     "t.xlsx": lambda frame, file: frame.to_excel(file, index=False),
 }
@@ -114,18 +111,6 @@ def test_a_sheet_names_no_column_twice_and_what_has_no_name_is_left_out(tmp_path
     pd.DataFrame([["a", "label", "label"], [1, 0, 1]]).to_excel(tmp_path / "t.xlsx", header=False, index=False)
     with pytest.raises(DataError, match=r"t.xlsx: the header names a column twice: 'label'"):
         read_rows(tmp_path / "t.xlsx")
-
-
-@pytest.mark.parametrize("name", ["t.csv.gz", "t.jsonl.gz"])
-def test_packed_tables_are_bounded(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "question,answer\na,b\n" if "csv" in name else '{"question": "a", "answer": "b"}\n'
-    monkeypatch.setattr("hedge_tasks.io.outside._UNPACKED", 1 << 20)
-    (tmp_path / name).write_bytes(gzip.compress(text.encode() + b" " * (2 << 20)))
-    with pytest.raises(DataError, match="larger than 1 MiB"):
-        read_table(tmp_path / name)
-    (tmp_path / name).write_bytes(gzip.compress(text.encode())[:-9])
-    with pytest.raises(DataError, match="cannot read"):
-        read_table(tmp_path / name)
 
 
 LABELS: dict[Any, int | None] = {

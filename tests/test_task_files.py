@@ -8,8 +8,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from at_border import at_border
 from datasets import Dataset, Features, Value
 from datasets import Image as ImageFeature
+from hostile import attempt
 from requested import png
 
 from hedge_tasks.data.manifests import Data
@@ -134,6 +136,17 @@ def test_documents_have_an_id_of_their_own(tmp_path: Path) -> None:
     settings = DocumentSettings(prompt="plain/question", images=(), id="id")
     with pytest.raises(DataError, match="share values of the column 'id'"):
         load_documents("mine", Data("csv", None, "test"), settings, options={"data_files": str(tmp_path / "x.csv")})
+
+
+def test_of_rows_without_a_text_the_first_ten_are_named(tmp_path: Path) -> None:
+    def told(n: float) -> str:
+        file, settings = tmp_path / f"{n}.csv", DocumentSettings(prompt="plain/question", images=())
+        pd.DataFrame({"question": ["a"] + [None] * int(n), "answer": "x"}).to_csv(file)
+        options = {"data_files": {"test": str(file)}}
+        return attempt(lambda: load_documents("mine", Data("csv", None, "test"), settings, options=options))[1]
+
+    assert "'question' is null or no text in 2 rows (1, 2)" in told(2)
+    at_border(lambda n: told(n).endswith("10, ...)"), 10, "001")
 
 
 # --- includes ---------------------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -150,30 +152,19 @@ def test_a_story_is_labelled_by_its_worst_object() -> None:
 # --- relevance --------------------------------------------------------------------------------------------------------
 
 
-class Scorer:
-    """A judge of relevance whose scores are written down."""
-
-    version = "1"
-
-    def __init__(self, name: str, scores: dict[str, str | None]) -> None:
-        self.name, self.scores, self.seen = name, scores, list[str]()
-
-    def settings(self) -> dict[str, Any]:
-        return {"judge": self.name}
-
-    def judge(self, cases: Any) -> list[Verdict]:
-        self.seen += [case.id for case in cases]
-        return [Verdict(None, "", self.name, "1", self.scores[case.id]) for case in cases]
-
-
 def test_absent_objects_are_rated_by_every_judge() -> None:
     stories = [
         [named("dog", "true_description", True), named("car", "hallucinated_description")],
         [named("cup", "true_imagination"), named("cat", "true_imagination"), named("bed", "hallucinated_description")],
     ]
-    first = Scorer("a", {"0/car": "3", "1/cup": "1", "1/cat": "3", "1/bed": None})
-    second = Scorer("b", {"0/car": "2", "1/cup": "1", "1/cat": "3", "1/bed": "1"})
-    rated = rate(stories, [Case(str(i), "", "", "") for i in range(2)], [first, second])
-    assert first.seen == second.seen == ["0/car", "1/cup", "1/cat", "1/bed"]
+    said = {"0/car": "32", "1/cup": "11", "1/cat": "33", "1/bed": "?1"}
+
+    def judged(place: int, cases: list[Case]) -> list[Verdict]:
+        assert [case.id for case in cases] == list(said)
+        scores = [said[case.id][place] for case in cases]
+        return [Verdict(None, "", "judge", "1", None if score == "?" else score) for score in scores]
+
+    judges: Any = [SimpleNamespace(judge=partial(judged, place)) for place in range(2)]
+    rated = rate(stories, [Case(str(i), "", "", "") for i in range(2)], judges)
     assert [o.relevance for o in rated[1]] == [(1, 1), (3, 3), (None, 1)]
     assert rated[0][0].relevance == ()

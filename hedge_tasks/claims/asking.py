@@ -11,7 +11,7 @@ from hedge_tasks.clustering.nli_cache import cache_folder
 from hedge_tasks.llm.account import Account
 from hedge_tasks.llm.asker import Asker, Query, QueryResult
 from hedge_tasks.llm.log import ReplyLog
-from hedge_tasks.llm.models import ServedModel
+from hedge_tasks.llm.models import CONCURRENCY, MAX_RETRIES, TIMEOUT_S, ServedModel
 from hedge_tasks.llm.template import load_template
 
 T = TypeVar("T")
@@ -44,9 +44,9 @@ class ClaimAsker:
         url: str | None = None,
         account: bool = False,
         thinking: bool = False,
-        concurrency: int = 16,
-        timeout: float = 120.0,
-        max_retries: int = 8,
+        concurrency: int = CONCURRENCY,
+        timeout: float = TIMEOUT_S,
+        max_retries: int = MAX_RETRIES,
     ) -> None:
         how: dict[str, Any] = {"concurrency": concurrency, "timeout": timeout, "max_retries": max_retries}
         self.model = ServedModel(model, url, account=account, thinking=thinking, **how)

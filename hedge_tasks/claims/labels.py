@@ -57,4 +57,4 @@ def label_of(span: LabelledSpan | None, *, silent: str = "unlabelled", errors: s
 def _overlaps(claim: Claim, span: LabelledSpan) -> bool:
     shared = min(claim.end, span.end) - max(claim.start, span.start)
     shorter = min(claim.end - claim.start, span.end - span.start)
-    return shared > 0 and shared >= _LEAST_OVERLAP * shorter
+    return shared >= _LEAST_OVERLAP * shorter

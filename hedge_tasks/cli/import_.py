@@ -47,7 +47,7 @@ def answers(
     FILE is one of these; several files of the same questions (seeds, repeats) are joined by their ids:
       what `hedge score` reads      its help has the shapes; columns of replies are named by --reply
       .eval, .json of inspect_ai    epochs and choices are draws; a single scorer's C and I are labels
-      .man of lm-polygraph          greedy_texts and sample_texts; data alone is loaded, never code
+      statistics of lm-polygraph    greedy_texts, sample_texts; its .man is a pickle, and is told how to become a table
       data frame of uqlm            to_df() as CSV, JSON or parquet: prompt, response, sampled_responses
       samples of lmms-eval          --log_samples; repeats are draws
       .xlsx, .tsv of VLMEvalKit     prediction; `hit` is the label

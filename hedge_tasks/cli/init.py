@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from hedge_tasks.cli.choices import ColumnChoice
 from hedge_tasks.cli.printing import Details
@@ -14,7 +15,6 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.io.commands import say
 
 if TYPE_CHECKING:
-    from hedge_tasks.data.own_data import RowFindings
     from hedge_tasks.data.roles import Roles
     from hedge_tasks.data.tables import StoredTable
 
@@ -25,11 +25,9 @@ def init(
     columns: ColumnChoice,
     *,
     split: str | None = None,
-    image: tuple[str, ...] = (),
+    image: str | None = None,
     options: tuple[str, ...] = (),
-    first_option: Literal["0", "1", "none"] | None = None,
     images: Path | None = None,
-    outside: bool = False,
     prompt: str | None = None,
     drop: bool = False,
     out: Path | None = None,
@@ -37,13 +35,12 @@ def init(
     """Make a task of your own data, check it, and say how to run it.
 
     DATA is one of these:
-      a table, a question a row      CSV (commas, semicolons or tabs), JSON lines, JSON, parquet, Excel; texts as .gz,
-                                     too
+      a table, a question a row      CSV (commas, semicolons or tabs), JSON lines, JSON, parquet, Excel
       a folder with one of these     and the pictures beside it, or one a split: train.csv, test/, ...
     Columns are named by options, else taken by an obvious name (question, answer, image, ...); what nobody named is
     asked. Pictures are names of files (from the table's folder), https:// addresses, the bytes of files, base64,
     {bytes, path} as pandas and datasets write them, or lists of these. Options stand in a list or in columns A, B, C,
-    ...; the right one is named by letter, number or text. Several right answers are a list or columns (--answer again);
+    ...; the right one is named by letter or text. Several right answers are a list or columns (--answer again);
     of the answers of eight people or more those count that three gave. VQAv2's two files in a folder are joined.
 
     examples:
@@ -56,11 +53,9 @@ def init(
         task: Name of the task.
         data: File or folder.
         split: Of the data; the only one, or test, if not given.
-        image: Column with pictures; again for more; none.
+        image: Column with pictures; none.
         options: Column with options; again for one each; none.
-        first_option: Number of the first option; none: numbers are their texts.
         images: Folder that names of pictures count from.
-        outside: Names of pictures may lead out of that folder.
         prompt: FILE/VARIANT; plain/question if not given, plain/options with options.
         drop: Leave out rows without a question, answer or picture.
         out: Folder of the task, which must not exist; TASK-task if not given.
@@ -81,9 +76,8 @@ def init(
         raise DataError(f"{folder} is there already; remove it, or make another folder with --out DIR")
     check_free(task)
     table = read_table(data, split=split)
-    files = PictureFiles(images or table.folder, outside=outside)
-    named = columns.settings(images=image, options=options, first_option=first_option)
-    roles = find_roles(table, named, files)
+    files = PictureFiles(images or table.folder)
+    roles = find_roles(table, columns.settings(image=image, options=options), files)
     load_prompt(prompt := prompt or prompt_of(roles))
     facts = _facts(table, roles)
     say("\n".join([f"{table.name}: {table.n_rows} rows; becomes {folder}/", *facts]), sys.stderr)
@@ -91,9 +85,7 @@ def init(
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as parent:
         building = Path(parent) / folder.name
         building.mkdir()
-        findings = write_data(table, roles, files, building / DATA)
-        left_out = _left_out(findings, table, drop=drop)
-        facts += [*([f"different pictures: {findings.pictures}"] if roles.images else []), f"groups: {findings.groups}"]
+        left_out = _left_out(write_data(table, roles, files, building / DATA), table, drop=drop)
         own = OwnTask(task, roles, prompt, (table.name, *facts))
         write_yaml(building, own)
         previews = previewed(building, own)
@@ -107,21 +99,18 @@ def init(
     }
 
 
-def _left_out(findings: RowFindings, table: StoredTable, *, drop: bool) -> list[int]:
+def _left_out(faults: Mapping[int, str], table: StoredTable, *, drop: bool) -> list[int]:
     from loguru import logger
 
     from hedge_tasks.data.own_data import describe
 
-    if findings.marked:
-        what = "hold a mark that some models keep for themselves, which do not answer them"
-        logger.warning(describe(findings.marked, table.n_rows, what))
-    if not findings.faults:
+    if not faults:
         return []
-    faults = describe(findings.faults, table.n_rows)
-    if not drop or len(findings.faults) == table.n_rows:
-        raise DataError(f"{table.name}: {faults}. Mend them; where others stay, --drop leaves such rows out")
-    logger.warning(f"Left out: {faults}")
-    return list(findings.faults)
+    described = describe(faults, table.n_rows)
+    if not drop or len(faults) == table.n_rows:
+        raise DataError(f"{table.name}: {described}. Mend them; where others stay, --drop leaves such rows out")
+    logger.warning(f"Left out: {described}")
+    return list(faults)
 
 
 def _facts(table: StoredTable, roles: Roles) -> list[str]:
@@ -131,13 +120,13 @@ def _facts(table: StoredTable, roles: Roles) -> list[str]:
     def columns(names: tuple[str | None, ...], otherwise: str) -> str:
         return f"column {', '.join(repr(name) for name in names if name)}" if any(names) else otherwise
 
-    shares = "questions that show the same" if roles.images else "questions in the same words"
+    shares = "questions that show the same" if roles.image else "questions in the same words"
     lines = {
         "right answers": columns(roles.answers, "none, so that nothing is labelled (`hedge audit` asks people)"),
         "judge": judge if isinstance(judge := judge_of(roles), str) else judge["name"],
         "question": columns((roles.question,), ""),
-        **({"options": columns(roles.choices.columns, "")} if roles.choices else {}),
-        "pictures": columns(roles.images, "none"),
+        **({"options": columns(roles.options, "")} if roles.options else {}),
+        "pictures": columns((roles.image,), "none"),
         "group": columns((roles.group,), shares),
         "id": columns((roles.id,), "the number of the row, from 0"),
         "question type": columns((roles.question_type,), "none"),

@@ -15,18 +15,17 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, islice, takewhile
+from itertools import chain, combinations, islice, takewhile, zip_longest
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, Generic, TypeVar
 
-from hedge_tasks.data import cells
+from hedge_tasks.data import cells, choices
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.data.choices import OptionColumns
-from hedge_tasks.data.forms import LISTS, OWN, Form, columns_of, form_of, notes_of
+from hedge_tasks.data.forms import LISTS, OWN, columns_of, form_of, notes_of
 from hedge_tasks.data.placeholders import PLACEHOLDER, extremes, known_by
 from hedge_tasks.data.roles import ColumnSettings
-from hedge_tasks.data.tables import StoredTable, as_its_tool_writes, is_large, read_rows, read_table
+from hedge_tasks.data.tables import is_large, read_rows, read_table, readable
 from hedge_tasks.data.template_tokens import without_template_tokens
 from hedge_tasks.data.thoughts import has_thought, without_thoughts
 from hedge_tasks.errors import ConfigError, DataError
@@ -37,9 +36,6 @@ _FINISHES = {
     **{"content_filter": "filtered", "filtered": "filtered"},
 }
 """Why a model stopped, in the words of other tools -> in ours."""
-
-_PARTS = ("logprobs", "finish_reason", "reasoning")
-"""Keys of an answer besides those of `Answer`."""
 
 RIGHT = ("correct", "hit")
 """Columns of labels in which true is a right answer."""
@@ -178,7 +174,7 @@ def _checked(answer_sets: Iterable[AnswerSet], file: Path, record: Notes) -> Ite
 
 def _requests(questions: Path) -> dict[str, str]:
     """The question of each request of a batch by its id: the texts of the last turn."""
-    with as_its_tool_writes(questions):
+    with readable(questions):
         turns = {
             str(row.get("custom_id")): ((row.get("body") or {}).get("messages") or [{}])[-1]
             for _, row in read_rows(questions)
@@ -202,26 +198,21 @@ def _joined(read: Iterable[tuple[Path, AnswerSet]], record: Notes) -> list[Answe
     return [*joined.values()]
 
 
-@dataclass
 class _AnswerFile:
     """The answers in a file, which is read on every pass."""
 
-    file: Path
-    chosen: ColumnSettings
-    requests: Mapping[str, str]
-    record: Notes
-
-    def __post_init__(self) -> None:
-        with as_its_tool_writes(self.file):
-            self.table = read_table(self.file)
-            self.form = form_of(self.table, self.chosen)
-            self.columns = columns_of(self.table, self.form, self.chosen)
+    def __init__(self, file: Path, chosen: ColumnSettings, requests: Mapping[str, str], record: Notes) -> None:
+        self.file, self.requests, self.record = file, requests, record
+        with readable(file):
+            self.table = read_table(file)
+            self.form = form_of(self.table, chosen)
+            self.columns = columns_of(self.table, self.form, chosen)
             self.notes = notes_of(self.table, self.form, self.columns)
 
     def __iter__(self) -> Iterator[AnswerSet]:
         judge = f"{self.form.name}: {self.columns.label}" if self.form.reply else "given"
         once: dict[str, tuple[int, int]] = {}
-        with as_its_tool_writes(self.file):
+        with readable(self.file):
             for number, (where, line) in enumerate(self._lines()):
                 digest = hash(json.dumps(line, sort_keys=True, default=repr))  # of a million lines no more is held
                 first, same = once.setdefault(line["id"], (number, digest))
@@ -247,15 +238,26 @@ class _AnswerFile:
             if row.get("filter") not in filters:
                 continue
             line = _roles(row, self.columns, str(number), where)
-            own = self.form is OWN
-            replies = (self.columns, self.form, self.table, where, self.record, line["id"])
-            line |= _own(row, where) if own else _replies(row, *replies)
-            if question := self.requests.get(line["id"]):
-                line["question"] = question
-            if own or line["answers"] or "baseline" in line:
+            if self.form is OWN:
+                yield where, {key: value for key, value in row.items() if key not in _ROLES} | line
+            elif replies := self._replies(row, where, line["id"]):
                 if self.requests and line["id"] not in self.requests:
                     self.record.add(_NOT_ASKED, line["id"])
-                yield where, line
+                question = self.requests.get(line["id"]) or line.get("question")
+                yield where, {**line, "question": question, **replies}
+
+    def _replies(self, row: Fields, where: str, id: str) -> dict[str, Any]:
+        """The answers of a row, of several columns the first has the baseline; nothing where that is lost."""
+        whole = list[list[Fields]]()
+        for column, logprobs in zip_longest(self.columns.reply, self.form.logprobs[: len(self.columns.reply)]):
+            cell = _in_cell(row.get(column), row.get(logprobs), self.table.in_words, f"{where}: {column}")
+            whole.append([a for a in cell if a and not (self.form.fails and _FAILED.fullmatch(str(a["text"])))])
+            if n_failed := (len(cell) or 1) - len(whole[-1]):
+                self.record.add(_REQUESTS, id, n_failed)
+        first, *others = whole
+        if not others:
+            return {"answers": first} if first else {}
+        return {"baseline": first[0], "answers": [*first[1:], *chain(*others)]} if first else {}
 
 
 def _models_of(row: Fields) -> set[str]:
@@ -284,32 +286,8 @@ def _roles(row: Fields, columns: ColumnSettings, number: str, where: str) -> dic
     letters = tuple(takewhile(row.__contains__, ascii_uppercase))
     # an open question among others has none
     if fields.get("question") and len(letters) > 1 and not cells.is_empty(row["A"]):
-        options = OptionColumns(letters)
-        fields["question"] = options.with_options(fields["question"], options.options_of(row))
+        fields["question"] = choices.with_options(fields["question"], choices.options_of(row, letters))
     return {name: value for name, value in fields.items() if value not in (None, "")}
-
-
-def _own(row: Fields, where: str) -> dict[str, Any]:
-    """The keys of a line of this package's own besides roles; in CSV files lists are texts."""
-    written = {key: value for key, value in row.items() if key in LISTS and isinstance(value, str)}
-    lists = {key: cells.as_list(value, f"{where}: {key}") or value for key, value in written.items()}
-    return {**{key: value for key, value in row.items() if key not in _ROLES}, **lists}
-
-
-def _replies(
-    row: Fields, columns: ColumnSettings, form: Form, table: StoredTable, where: str, record: Notes, id: str
-) -> dict[str, Any]:
-    """The answers of a row; of several columns the first holds the baseline. `record` gets the lost ones."""
-    logprobs_of, whole = dict(zip(form.reply, form.logprobs, strict=False)), list[list[Fields]]()
-    for column in columns.reply:
-        cell = _in_cell(row.get(column), row.get(logprobs_of.get(column, "")), table.in_words, f"{where}: {column}")
-        whole.append([a for a in cell if a and not (form.fails and _FAILED.fullmatch(str(a["text"])))])
-        if n_failed := (len(cell) or 1) - len(whole[-1]):
-            record.add(_REQUESTS, id, n_failed)
-    answers = [answer for of_column in whole for answer in of_column]
-    if len(whole) == 1:
-        return {"answers": answers}
-    return {"baseline": answers[0], "answers": answers[1:]} if whole[0] else {"answers": []}
 
 
 def _in_cell(cell: Any, logprobs: Any, in_words: bool, where: str) -> list[dict[str, Any]]:
@@ -341,10 +319,10 @@ def _reply(item: Any, where: str) -> dict[str, Any]:
         if isinstance(item, str) and item.lstrip().startswith('{"id"'):
             raise DataError(f"{where}: a sample of a task of this package; its run file holds more (hedge_runs/)")
         return {} if item is None else {"text": cells.text(item, where)}
-    message, logprobs = item.get("message") or {}, item.get("logprobs")
+    logprobs = item.get("logprobs")
     if "text" in item and not isinstance(logprobs, Mapping):
         return dict(item)
-    logprobs = logprobs or {}
+    message, logprobs = item if "text" in item else item["message"], logprobs or {}
     text, reasoning = cells.content_of(message.get("content") or item.get("text"))
     return {
         "text": text,
@@ -368,65 +346,59 @@ def read_answer_set(fields: Fields, where: str) -> AnswerSet:
 
 
 def _answer_set(line: Fields, where: str, record: Notes) -> AnswerSet:
-    return AnswerSet.read(_normal(line, where, record), where)
-
-
-def _normal(line: Fields, where: str, record: Notes) -> Fields:
-    """The fields that `AnswerSet.read` reads, with answers as `_answer` makes them."""
-    normal, id = dict(line), str(line.get("id"))
-    if line.get("baseline") is not None:
-        normal["baseline"] = _answer(line["baseline"], f"{where}: baseline", record, id)
+    """The answer set of a line, with answers as `_answer` makes them; in CSV files lists are texts."""
+    fields, id = dict(line), str(line.get("id"))
+    if fields.get("baseline") is not None:
+        fields["baseline"] = _answer(fields["baseline"], f"{where}: baseline", record, id)
     for name in LISTS:
-        if isinstance(line.get(name), list):
-            normal[name] = [_answer(value, f"{where}: {name}[{i}]", record, id) for i, value in enumerate(line[name])]
-    if "answers" in line:
-        answers = normal.pop("answers")
-        if line.get("clean"):
+        if (items := cells.as_list(fields.get(name), f"{where}: {name}")) is not None:
+            fields[name] = [_answer(item, f"{where}: {name}[{i}]", record, id) for i, item in enumerate(items)]
+    if "answers" in fields:
+        answers = fields.pop("answers")
+        if fields.get("clean"):
             raise DataError(f"{where}: answers says what clean does; give one of them")
-        if not isinstance(answers, list) or not (answers or "baseline" in normal):
+        if not isinstance(answers, list) or not (answers or fields.get("baseline")):
             raise DataError(f"{where}: answers: expected a list of at least one answer, got {outside.shown(answers)}")
-        if not normal.get("baseline"):
+        if not fields.get("baseline"):
             record.add(_FIRST, id)
-            normal["baseline"], *answers = answers
-        normal["clean"] = answers
-    return normal
+            fields["baseline"], *answers = answers
+        fields["clean"] = answers
+    return AnswerSet.read(fields, where)
 
 
 def _answer(value: Any, where: str, record: Notes, id: str) -> Any:
-    """An answer with `mean_logprob` and `n_tokens`; what is no answer at all is left to `Answer.read`."""
-    value = _bare(value if isinstance(value, Mapping) else {"text": value}, record, id)
-    fields = {key: item for key, item in value.items() if key not in _PARTS}
-    if finish := value.get("finish_reason"):
+    """The fields of `Answer`; what is no answer at all is left to `Answer.read`."""
+    fields = _bare(value if isinstance(value, Mapping) else {"text": value}, record, id)
+    tokens, finish = fields.pop("logprobs", None), fields.pop("finish_reason", None)
+    if finish:
         fields["finish"] = _FINISHES.get(str(finish))
     known = [name for name in ("mean_logprob", "n_tokens") if fields.get(name) is not None]
-    if value.get("logprobs") is not None:
-        if known:
-            raise DataError(f"{where}: logprobs say what mean_logprob and n_tokens do; give one of them")
-        return {**fields, **_means(value["logprobs"], f"{where}.logprobs")}
-    if isinstance(value.get("tokens"), list) and "mean_logprob" not in known:
-        return {**fields, **_means(value["tokens"], f"{where}.tokens")}
-    return fields
+    if tokens is not None and known:
+        raise DataError(f"{where}: logprobs say what mean_logprob and n_tokens do; give one of them")
+    if tokens is None and "mean_logprob" not in known and isinstance(fields.get("tokens"), list):
+        tokens = fields["tokens"]
+    return fields if tokens is None else fields | _means(tokens, f"{where}.logprobs")
 
 
-def _bare(fields: Fields, record: Notes, id: str) -> Fields:
+def _bare(value: Fields, record: Notes, id: str) -> dict[str, Any]:
     """An answer without its thought and tokens of chat templates; log-probabilities of thought and answer together are
     of neither.
     """
+    fields = {key: item for key, item in value.items() if key != "reasoning"}
     if not isinstance(text := fields.get("text"), str):
         return fields
-    if fields.get("reasoning") or has_thought(text):
+    if value.get("reasoning") or has_thought(text):
         record.add(_THOUGHTS, id)
         if fields.get("logprobs") or fields.get("mean_logprob"):
             record.add(_LOGPROBS, id)
-        after_thought, is_open = without_thoughts(text)
-        text = "" if is_open else after_thought.strip()
+        text = without_thoughts(text)[0].strip()
         fields = {key: fields[key] for key in ("finish", "finish_reason") if key in fields}
     if (bare := without_template_tokens(text)) != text:
         record.add(_TEMPLATE, text[:80])
     return {**fields, "text": bare}
 
 
-def _means(tokens: object, where: str) -> Fields:
+def _means(tokens: object, where: str) -> dict[str, Any]:
     """Numbers of an answer from the log-probabilities of its tokens: plain ones, in objects, or last in pairs."""
     if not isinstance(tokens, list) or not tokens:
         raise DataError(f"{where}: expected a list of numbers, got {outside.shown(tokens)}")

@@ -7,7 +7,6 @@ answer store, in lmms-eval's sample files and in the JSON lines that `hedge scor
 from __future__ import annotations
 
 import json
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -334,11 +333,8 @@ class AnswerSet:
         return replace(self, cluster_ids=tuple(int(i) for i in cluster_ids))
 
     def with_answers(self, change: Callable[[Answer], Answer]) -> AnswerSet:
-        """Return the set with every answer changed; itself where none is."""
-        changed = tuple(map(change, self.answers))
-        if all(map(operator.is_, changed, self.answers)):
-            return self
-        noisy = 1 + len(self.clean)
+        """Return the set with every answer changed."""
+        changed, noisy = tuple(map(change, self.answers)), 1 + len(self.clean)
         return replace(self, baseline=changed[0], clean=changed[1:noisy], noisy=changed[noisy:])
 
     def to_dict(self) -> dict[str, Any]:

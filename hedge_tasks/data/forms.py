@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.inspect_logs import SCORES
-from hedge_tasks.data.roles import NAMES, NONE, ColumnSettings, check_columns, not_told, obvious
+from hedge_tasks.data.roles import ColumnSettings, check_columns, columns_for, not_told, obvious
 from hedge_tasks.data.tables import StoredTable
 
 LISTS = ("answers", "clean", "noisy")
@@ -27,7 +28,7 @@ class Form:
         needs: columns by which the table is known; those of replies if not given.
         logprobs: of each of `reply` the column with the log-probabilities of their tokens.
         fails: whether a text, or none, may stand for a request that failed.
-        own: the tool's columns of other roles, which go before any with an obvious name.
+        roles: the tool's columns of other roles, which go before any with an obvious name.
     """
 
     name: str
@@ -35,10 +36,10 @@ class Form:
     needs: tuple[str, ...] = ()
     logprobs: tuple[str, ...] = ()
     fails: bool = True
-    own: tuple[str, ...] = ()
+    roles: Mapping[str, str] = field(default_factory=dict)
 
 
-OWN = Form("answer sets", needs=("baseline", "clean"), own=("reference",))
+OWN = Form("answer sets", needs=("baseline", "clean"), roles={"answers": "reference"})
 _NAMED = Form("columns of replies")
 _INSPECT = Form("inspect_ai", ("output.choices",), fails=False)
 _FORMS = (
@@ -49,12 +50,18 @@ _FORMS = (
         ("greedy_texts",),
         ("greedy_log_likelihoods", "sample_log_likelihoods"),
         fails=False,
+        roles={"question": "input_texts", "answers": "target_texts"},
     ),
     # The id beside it is of the reply: no request has it, and no other file.
-    Form("OpenAI batch", ("response",), ("custom_id", "response"), own=("custom_id",)),
-    Form("lmms-eval", ("resps",), own=("doc_id", "input", "target")),
-    Form("uqlm", ("response", "sampled_responses"), logprobs=("logprob", "multiple_logprob"), own=("prompt",)),
-    Form("VLMEvalKit", ("prediction",), ("index", "prediction"), own=("index", "hit")),
+    Form("OpenAI batch", ("response",), ("custom_id", "response"), roles={"id": "custom_id"}),
+    Form("lmms-eval", ("resps",), roles={"id": "doc_id", "question": "input", "answers": "target"}),
+    Form(
+        "uqlm",
+        ("response", "sampled_responses"),
+        logprobs=("logprob", "multiple_logprob"),
+        roles={"question": "prompt"},
+    ),
+    Form("VLMEvalKit", ("prediction",), ("index", "prediction"), roles={"id": "index", "label": "hit"}),
 )
 
 
@@ -76,25 +83,18 @@ def columns_of(table: StoredTable, form: Form, chosen: ColumnSettings) -> Column
             labels, which need not agree.
     """
     check_columns(table, chosen)
-    reply = _replies_in(table, form, chosen)
-    names = {role: obvious(table, role, (*reply, *LISTS)) for role in NAMES}
-    names = {role: [name for name in named if name in form.own] or named for role, named in names.items()}
-    if form is _INSPECT:
-        names["label"] = [name for name in table.columns if name.startswith(SCORES)]
-    if len(names["label"]) > 1 and not chosen.label:
-        raise not_told(table, ["label"])
-    roles = ("question", "group", "id", "question_type", "label")
-    first = {role: getattr(chosen, role) or next(iter(names[role]), NONE) for role in roles}
-    single: dict[str, Any] = {role: None if column == NONE else column for role, column in first.items()}
-    answers = chosen.answers or names["answer"][:1]
-    return ColumnSettings(reply=reply, answers=tuple(name for name in answers if name != NONE), **single)
-
-
-def _replies_in(table: StoredTable, form: Form, chosen: ColumnSettings) -> tuple[str, ...]:
-    reply = chosen.reply or tuple(filter(table.columns.__contains__, form.reply)) or tuple(obvious(table, "reply"))
+    reply = tuple(filter(table.columns.__contains__, form.reply)) or columns_for(table, chosen, "reply")
     if form is _NAMED and not chosen.reply and len(reply) != 1:
         raise not_told(table, ["reply"])
-    return reply
+    roles = ("answers", "question", "group", "id", "question_type", "label")
+    names = {role: columns_for(table, chosen, role, (*reply, *LISTS), form.roles.get(role)) for role in roles}
+    if form is _INSPECT and not chosen.label:
+        names["label"] = tuple(name for name in table.columns if name.startswith(SCORES))
+    if len(names["label"]) > 1:
+        raise not_told(table, ["label"])
+    answers = names.pop("answers")[: None if chosen.answers else 1]
+    single: dict[str, Any] = {role: next(iter(columns), None) for role, columns in names.items()}
+    return ColumnSettings(reply=reply, answers=answers, **single)
 
 
 def notes_of(table: StoredTable, form: Form, columns: ColumnSettings) -> list[str]:

@@ -30,7 +30,7 @@ def image_reader(folder: Path) -> ReadImage:
     """
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder")
-    files = PictureFiles(folder, outside=True)
+    files = PictureFiles(folder)
 
     def read(name: str) -> bytes | None:
         path = PurePosixPath(name).with_suffix("")
@@ -93,7 +93,8 @@ def build(
     """
     from datasets import Image, List, Value
 
-    faults = _faults(items, read_image)
+    contents = ((name, read_image(name)) for name in dict.fromkeys(item.image for item in items))
+    faults = {n: "missing" if file is None else image_file_fault(file, decode=False) for n, file in contents}
     usable = [item for item in items if faults[item.image] is None]
     missing = tuple(name for name, fault in faults.items() if fault == "missing")
     unreadable = tuple(name for name, fault in faults.items() if fault not in (None, "missing"))
@@ -108,12 +109,6 @@ def build(
         rows_with_bytes = ({**row, "image": {"bytes": read_image(row["image"]), "path": row["image"]}} for row in rows)
         write_rows(files[part], rows_with_bytes, {**columns, "image": Image()})
     return BuiltSet(files, n_rows, len(items), len(usable), missing, unreadable)
-
-
-def _faults(items: Sequence[HasImage], read_image: ReadImage) -> dict[str, str | None]:
-    """By name what is wrong with each image; "missing" for those that are not there."""
-    contents = ((name, read_image(name)) for name in dict.fromkeys(item.image for item in items))
-    return {name: "missing" if file is None else image_file_fault(file, decode=False) for name, file in contents}
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator
 
@@ -100,15 +100,16 @@ def read_options(file: Path) -> dict[str, list[OptionQuestion]]:
     Raises:
         HedgeError: names the file, the line or row, and what is wrong there.
     """
-    rows = read_rows(file)
-    if not rows:
-        raise DataError(f"{file}: no questions in it")
     models: dict[str, dict[str, OptionQuestion]] = defaultdict(dict)
-    for where, row in rows:
-        of_model, question = models[str(row.get("model") or "")], _question(row, where)
+    for where, row in read_rows(file):
+        check_names(f"key ({where})", row, {*OptionQuestion.__dataclass_fields__, "model"})
+        filled = {key: value for key, value in row.items() if value not in (None, "")}
+        of_model, question = models[str(row.get("model") or "")], checked(OptionQuestion, filled, where)
         if question.id in of_model:
             raise DataError(f"{where}: another row of the model has the id {outside.shown(question.id)}")
         of_model[question.id] = question
+    if not models:
+        raise DataError(f"{file}: no questions in it")
     return {model: _with_groups(list(of_model.values())) for model, of_model in models.items()}
 
 
@@ -116,8 +117,3 @@ def _with_groups(questions: Sequence[OptionQuestion]) -> list[OptionQuestion]:
     images, declared = ([getattr(q, name) for q in questions] for name in ("image", "group"))
     groups = find_groups(declared, images)
     return [replace(question, group=name) for question, name in zip(questions, groups, strict=True)]
-
-
-def _question(row: Mapping[str, Any], where: str) -> OptionQuestion:
-    check_names(f"key ({where})", row, {*OptionQuestion.__dataclass_fields__, "model"})
-    return checked(OptionQuestion, {key: value for key, value in row.items() if value not in (None, "")}, where)

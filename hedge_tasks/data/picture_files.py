@@ -46,15 +46,11 @@ class PictureFiles:
 
     A name counts from the folder. One that lies deeper ("p00.jpg" for `images/p00.jpg`), or has lost its ending, is
     found where a single file fits; so is a number that one file alone ends in (42 for COCO_val2014_000000000042.jpg).
-
-    Args:
-        outside: whether names may lead out of the folder: absolute ones, `..` and links.
     """
 
-    def __init__(self, folder: Path, *, outside: bool = False) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._outside = outside
-        self._by_name: dict[str, list[PurePosixPath]] | None = None
+        self._by_name: dict[object, list[PurePosixPath]] | None = None
 
     def any(self) -> bool:
         """Whether there is a picture in the folder."""
@@ -69,37 +65,35 @@ class PictureFiles:
         plain = name.strip().replace("\\", "/")
         direct = self.folder / plain
         if not os.path.isfile(direct):  # of a name that cannot be one, too: with a null byte, or too long
-            files = [self.folder / file for file in self._fitting(_plain(plain.removeprefix("./")))]
+            files = [self.folder / file for file in self._fitting(PurePosixPath(_plain(plain)))]
             if len(files) > 1 and len({file.read_bytes() for file in files}) > 1:
                 places = ", ".join(map(str, files[:3]))
                 raise DataError(f"the picture {shown(name)} may be one of several that differ: {places}")
             if not files:
                 return None
             direct = files[0]
-        if not self._outside and not Path(os.path.realpath(direct)).is_relative_to(os.path.realpath(self.folder)):
-            raise DataError(f"the picture {shown(name)} lies outside of {self.folder}, which only --outside allows")
+        # Links inside of it are the user's, as in the hub client's cache.
+        if not Path(os.path.normpath(direct)).is_relative_to(os.path.normpath(self.folder)):
+            raise DataError(f"the picture {shown(name)} lies outside of {self.folder}; say --images FOLDER")
         return direct
 
-    def _fitting(self, name: str) -> list[PurePosixPath]:
+    def _fitting(self, name: PurePosixPath) -> list[PurePosixPath]:
         """The files whose path ends in a name, with their ending or else without; by its number where none does."""
-        *folders, last = name.split("/")
-        for key in (last, PurePosixPath(last).stem, *([f"#{int(last)}"] if last.isdecimal() else [])):
-            files = self._index().get(key, [])
-            if fitting := [f for f in files if _plain(str(f)).split("/")[-len(folders) - 1 : -1] == folders]:
-                return fitting
-        return []
+        keys = (name, name.with_suffix("") if name.name else name, *([int(str(name))] if str(name).isdecimal() else []))
+        return next((self._index()[key] for key in keys if key in self._index()), [])
 
-    def _index(self) -> Mapping[str, list[PurePosixPath]]:
-        """Files by their names, with ending and without, and by the numbers that these end in."""
+    def _index(self) -> Mapping[object, list[PurePosixPath]]:
+        """Files by the ends of their paths, with ending and without, and by the numbers that these end in."""
         if self._by_name is None:
-            by_name: dict[str, list[PurePosixPath]] = defaultdict(list)
+            by_name: dict[object, list[PurePosixPath]] = defaultdict(list)
             for place, folders, names in os.walk(self.folder):
                 folders[:] = sorted(name for name in folders if not name.startswith("."))
                 for name in sorted(name for name in names if name.lower().endswith(_ENDINGS)):
                     inside = PurePosixPath(Path(place).relative_to(self.folder).as_posix()) / name
-                    stem = PurePosixPath(_plain(name)).stem
-                    number = _NUMBER.search(stem)
-                    for key in {stem, _plain(name), *([f"#{int(number[0])}"] if number else [])}:
+                    parts = PurePosixPath(_plain(str(inside))).parts
+                    ends = [PurePosixPath(*parts[i:]) for i in range(len(parts))]
+                    number = _NUMBER.search(ends[-1].stem)
+                    for key in {*ends, *(end.with_suffix("") for end in ends), *([int(number[0])] if number else [])}:
                         by_name[key].append(inside)
             self._by_name = by_name  # whole: other threads read it meanwhile
         return self._by_name

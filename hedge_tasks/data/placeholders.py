@@ -16,10 +16,8 @@ which a run of true log-probabilities breaks at most once in ten, and mostly nev
 from __future__ import annotations
 
 import math
-import operator
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -57,10 +55,7 @@ def known_by(run: Iterable[AnswerSet]) -> Callable[[AnswerSet], AnswerSet]:
         )
 
     def known_in(answers: AnswerSet) -> AnswerSet:
-        follow_ups = tuple(map(known_in, answers.follow_ups))
-        own = answers.with_answers(known)
-        unchanged = all(map(operator.is_, follow_ups, answers.follow_ups))
-        return own if unchanged else replace(own, follow_ups=follow_ups)
+        return answers.with_answers(known).with_follow_ups([*map(known_in, answers.follow_ups)])
 
     return known_in
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 # Words whose full stop is no end where more text follows. Lower case, without the stop.
 _STOPPED = (
@@ -20,12 +20,6 @@ _ITEM = re.compile(r"(?<![\w.])([0-9]{1,2})\.\s")
 _MARKDOWN = re.compile(r"\A(?:#{1,6}\s+|>\s+)")
 # From its first mark alone, or a row of ten thousand would be looked through ten thousand times.
 _END = re.compile(r"(?<![.!?])[.!?]+[\"'”’)\]*_]*(?=\s)")
-# Reports whose stops have become commas: "..., No effusion is seen, Surgical clips are noted".
-_OPENED = re.compile(r",(?=\s+(?:A|An|The|No|There|This|These|Those|It|Its)\s)")
-_CAPITAL = re.compile(r",(?=\s+(?:[A-Z][a-z]+|[A-Z]+\s+[a-z]+|A)\b)")
-_STOP_INSIDE = re.compile(r"[a-z0-9)][.!?]\s+[A-Z]")
-_FEWEST_WORDS = 3
-"""Words that a piece behind a comma has, all but one in lower case; else it is a name: "London, The Hague and Rome"."""
 _LAST_WORD = re.compile(r"[^\s(\[\"'“‘]*$")
 _OPENING = "\"'“‘([*_"
 
@@ -36,9 +30,8 @@ _LONGEST_HEADING = 5
 def split_sentences(text: str) -> list[str]:
     """The sentences of a text, without list markers, headings and empty pieces.
 
-    A sentence ends at `.`, `!` or `?` before white space, at a comma that stands for one (before a capital "The", "No",
-    "There" and their like; in a text without stops before any capital), at a blank line, and before a line that begins
-    with a list marker. A stop after an abbreviation ("approx. 3 cm"), an initial or the number of a list item
+    A sentence ends at `.`, `!` or `?` before white space, at a blank line, and before a line that begins with a list
+    marker. A stop after an abbreviation ("approx. 3 cm"), an initial or the number of a list item
     ("1. Clear lungs") ends none; a broken line does not either. Headings are lines of a few words with a colon at the
     end or a Markdown mark in front.
 
@@ -121,21 +114,9 @@ def _ends(block: str) -> Iterator[int]:
     """Where sentences of a block end."""
     start = 0
     items = {int(number) for number in _ITEM.findall(block)}
-    for end in sorted((*_END.finditer(block), *_commas(block)), key=lambda end: end.start()):
-        if end[0] == "," or _is_end(block, start, end, items):
+    for end in _END.finditer(block):
+        if _is_end(block, start, end, items):
             yield (start := end.end())
-
-
-def _commas(block: str) -> list[re.Match[str]]:
-    """Commas that stand where a stop should: before "The", "No" and their like, or, without stops, any capital."""
-    pattern = _OPENED if _STOP_INSIDE.search(block) else _CAPITAL
-    behind = ((comma, re.split(r"[,;]", block[comma.end() :], maxsplit=1)[0]) for comma in pattern.finditer(block))
-    commas = [comma for comma, clause in behind if _is_clause(clause.split())]
-    return commas if len(commas) > 1 else [comma for comma in commas if _OPENED.match(block, comma.start())]
-
-
-def _is_clause(words: Sequence[str]) -> bool:
-    return len(words) >= _FEWEST_WORDS and sum(word[0].islower() for word in words) >= _FEWEST_WORDS - 1
 
 
 def _is_end(block: str, start: int, end: re.Match[str], items: set[int]) -> bool:

@@ -65,6 +65,22 @@ class _Span(Record):
             raise DataError("expected a text, or start and end")
         return self
 
+    def within(self, answer: str, after: int, where: str) -> LabelledSpan:
+        """The span in a text; one that is quoted is looked for behind a place, or from the beginning."""
+        start, end = self.start, self.end
+        if start is None or end is None:
+            quoted = str(self.text)
+            start = at if (at := answer.find(quoted, after)) >= 0 else answer.find(quoted)
+            end = start + len(quoted)
+            if start < 0 or not quoted.strip():
+                raise DataError(f"{where}.text: {shown(quoted)} does not stand in the baseline answer")
+        if not 0 <= start < end <= len(answer):
+            raise DataError(f"{where}: {start} to {end} is no span of an answer of {len(answer)} characters")
+        if self.text not in (None, answer[start:end]):
+            raise DataError(f"{where}.text: {start} to {end} of the baseline answer is {shown(answer[start:end])}")
+        label = self.label if isinstance(self.label, int) else None
+        return LabelledSpan(start, end, label, self.label == SILENT, self.severity, self.correction)
+
 
 def read_spans(value: object, text: str, where: str = "") -> tuple[LabelledSpan, ...]:
     """Check and build from parsed JSON: a list of `{"start", "end"}` or `{"text"}`, each with `"label"?: 0 | 1 |
@@ -85,10 +101,7 @@ def read_spans(value: object, text: str, where: str = "") -> tuple[LabelledSpan,
     spans: list[LabelledSpan] = []
     for i, fields in enumerate(value or ()):
         at = f"{where}[{i}]"
-        span = _Span.read(fields, at)
-        start, end = _place(span, text, spans[-1].end if spans else 0, at)
-        label = span.label if isinstance(span.label, int) else None
-        spans.append(LabelledSpan(start, end, label, span.label == SILENT, span.severity, span.correction))
+        spans.append(_Span.read(fields, at).within(text, spans[-1].end if spans else 0, at))
     return tuple(spans)
 
 
@@ -107,18 +120,3 @@ def joined_label(spans: Sequence[LabelledSpan]) -> LabelledSpan | None:
         return LabelledSpan(start, end, 1, False, severity, correction)
     silent = any(span.silent for span in spans)
     return LabelledSpan(start, end, 0 if all(span.label == 0 for span in spans) and not silent else None, silent)
-
-
-def _place(span: _Span, text: str, after: int, where: str) -> tuple[int, int]:
-    start, end, quoted = span.start, span.end, span.text
-    if start is None or end is None:
-        quoted = str(quoted)
-        start = at if (at := text.find(quoted, after)) >= 0 else text.find(quoted)
-        if start < 0 or not quoted.strip():
-            raise DataError(f"{where}.text: {shown(quoted)} does not stand in the baseline answer")
-        return start, start + len(quoted)
-    if not 0 <= start < end <= len(text):
-        raise DataError(f"{where}: {start} to {end} is no span of an answer of {len(text)} characters")
-    if quoted not in (None, text[start:end]):
-        raise DataError(f"{where}.text: {start} to {end} of the baseline answer is {shown(text[start:end])}")
-    return start, end

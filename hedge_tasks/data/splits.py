@@ -82,12 +82,12 @@ def load_split(
         if paths is not None:
             names = ", ".join(file.name for file in paths)
             raise DataError(f"{path}: cannot read {names} in {paths[0].parent}: {first_line(error)}") from error
-        folder = path.replace("/", "__")
+        folder = f"DIR/{path.replace('/', '__')}"
         raise DataError(
-            f"data set {path} ({_part(name, split)}) cannot be loaded: {first_line(error)}. Either make the Hugging "
-            f"Face hub reachable (log in for gated data sets), or put a copy at DIR/{folder}/"
-            f"{f'{name}/' if name else ''}{split}*.parquet and set {DATA_DIR}=DIR; what `hf download {path} "
-            f"--repo-type dataset --local-dir DIR/{folder}` writes will do."
+            f"data set {path} ({_part(name, split)}) cannot be loaded: {first_line(error)}. Either make the "
+            f"Hugging Face hub reachable (log in for gated data sets), or set {DATA_DIR}=DIR with what `hf download "
+            f"{path} --repo-type dataset --local-dir {folder}` writes, or {folder}/{f'{name}/' if name else ''}{split}"
+            "*.parquet, in it."
         ) from error
 
 
@@ -101,7 +101,7 @@ def _named_files(kind: str, split: str, files: DataFiles | None) -> list[Path]:
     Raises:
         DataError: it names none, or one that is not there.
     """
-    paths = [Path(file) for file in _listed(files.get(split, ()) if isinstance(files, Mapping) else files or ())]
+    paths = _paths(files.get(split, ()) if isinstance(files, Mapping) else files or ())
     if missing := [str(path) for path in paths if not path.is_file()] if paths else ["nothing"]:
         raise DataError(
             f"dataset_path {kind}: dataset_kwargs.data_files names {', '.join(missing)} for the split {split!r}, where "
@@ -110,8 +110,8 @@ def _named_files(kind: str, split: str, files: DataFiles | None) -> list[Path]:
     return paths
 
 
-def _listed(files: Sequence[str] | str) -> Sequence[str]:
-    return [files] if isinstance(files, str) else files
+def _paths(files: Sequence[str] | str) -> list[Path]:
+    return [Path(file) for file in ([files] if isinstance(files, str) else files)]
 
 
 def local_files(path: str, name: str | None, split: str) -> list[Path] | None:
@@ -187,7 +187,7 @@ def fetch_images(
     folder, is_whole = _own_folder(path), path.startswith(PACKAGE_SCHEME)
     if files:
         of_split = next(iter(files.values())) if isinstance(files, Mapping) else files
-        folder, is_whole = Path(_listed(of_split)[0]).parent, True
+        folder, is_whole = _paths(of_split)[0].parent, True
 
     def read(name: str) -> bytes:
         own = re.match(rf"https?://[^/]+/datasets/{re.escape(path)}/(?:resolve|raw|blob)/[^/]+/([^?#]+)", name)
@@ -217,10 +217,11 @@ def _with_pictures(dataset: Dataset, column: str, what: str, read: Callable[[str
     feature = dataset.features[column]
     if isinstance(getattr(feature, "feature", feature), Image):
         return dataset
-    if feature in (Value("binary"), Value("large_binary")):
+    if feature in (Value("binary"), Value("large_binary")) or (
+        isinstance(feature, Mapping) and {"bytes", "path"} <= feature.keys()
+    ):
         return dataset.cast_column(column, Image())
-    is_record = isinstance(feature, Mapping) and {"bytes", "path"} <= feature.keys()
-    if not is_record and feature not in (Value("string"), Value("large_string")):
+    if feature not in (Value("string"), Value("large_string")):
         raise DataError(
             f"{what}: expected a picture in every row ({PICTURE_FORMS}), got {feature}; a process_docs of the task can "
             "make a column of pictures out of it"
@@ -232,14 +233,13 @@ def _with_pictures(dataset: Dataset, column: str, what: str, read: Callable[[str
         except Exception as error:  # network, file system, hub: many kinds, and all mean the same to the user
             raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {first_line(error)}") from error
 
-    stored = [value if isinstance(value, Mapping) else {"path": value} for value in dataset[column][:]]
-    names = sorted({value["path"] for value in stored if value["path"] and not value.get("bytes")})
+    stored = dataset[column][:]
+    names = sorted({name for name in stored if name})
     bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False, "disable": None}
     contents = dict(zip(names, thread_map(fetch, names, max_workers=_DOWNLOADS, **bar), strict=True))
-    images = [{**value, "bytes": value.get("bytes") or contents.get(value["path"])} for value in stored]
-    present: Any = [image if image["bytes"] else None for image in images]
+    images: Any = [{"bytes": contents[name], "path": name} if name else None for name in stored]
     order = dataset.column_names
-    return dataset.remove_columns(column).add_column(column, present, feature=Image()).select_columns(order)
+    return dataset.remove_columns(column).add_column(column, images, feature=Image()).select_columns(order)
 
 
 class DocumentContents(NamedTuple):
@@ -267,13 +267,13 @@ def contents_of(dataset: Dataset, text_columns: Sequence[str], image_columns: Se
     """
     contents, seen = DocumentContents([], [], {}), Counter[str]()
     for i, row in enumerate(undecoded(dataset, [*text_columns, *image_columns])):
-        images = [row[column] for column in image_columns]
-        digests = b"".join(hashlib.sha256(_image_bytes(image)).digest() for image in images)
+        images = [_looked_at(row[column], decode=i < _DECODED_AT_START) for column in image_columns]
+        digests = b"".join(digest for digest, _ in images)
         texts = "".join(f"{row[column]}\0" for column in text_columns)
         key = hashlib.sha256(texts.encode() + digests).hexdigest()[:32]
         contents.keys.append(f"{key}.{seen[key]}" if seen[key] else key)
         contents.image_keys.append(hashlib.sha256(digests).hexdigest()[:16] if images else "")
-        if fault := next(filter(None, (_image_fault(image, decode=i < _DECODED_AT_START) for image in images)), None):
+        if fault := next((fault for _, fault in images if fault), None):
             contents.faults[i] = fault
         seen[key] += 1
     return contents
@@ -291,21 +291,15 @@ def undecoded(dataset: Dataset, columns: Sequence[str]) -> Dataset:
     return selected
 
 
-def _image_bytes(image: object) -> bytes:
+def _looked_at(image: Any, *, decode: bool) -> tuple[bytes, str | None]:
+    """Digest of a stored image, and what is wrong with it; of several the digest of all, and the first fault."""
     if isinstance(image, list):
-        return b"".join(hashlib.sha256(_image_bytes(part)).digest() for part in image)
-    if isinstance(image, Mapping):
-        image = image["path"] if image.get("bytes") is None else image["bytes"]
-    if isinstance(image, bytes):
-        return image
-    return Path(image).read_bytes() if isinstance(image, str) and Path(image).is_file() else str(image).encode()
-
-
-def _image_fault(image: object, *, decode: bool) -> str | None:
-    """Return what is wrong with a stored image, or the first of several that something is wrong with."""
-    if isinstance(image, list) and image:
-        return next((fault for part in image if (fault := _image_fault(part, decode=decode))), None)
+        parts = [_looked_at(part, decode=decode) for part in image]
+        faults = (fault for _, fault in parts if fault)
+        joined = b"".join(digest for digest, _ in parts)
+        return hashlib.sha256(joined).digest(), next(faults, None if parts else "no image")
     content, path = (image.get("bytes"), image.get("path")) if isinstance(image, Mapping) else (None, image)
+    fault = image_file_fault(bytes(content), decode=decode) if content else None if path else "no image"
     if not content:
-        return None if path else "no image"
-    return image_file_fault(bytes(content), decode=decode)
+        content = Path(path).read_bytes() if isinstance(path, str) and Path(path).is_file() else str(path).encode()
+    return hashlib.sha256(content).digest(), fault

@@ -9,19 +9,22 @@ from __future__ import annotations
 import json
 import re
 import sys
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
-from hedge_tasks.data import inspect_logs, polygraph
+from hedge_tasks.data import inspect_logs
 from hedge_tasks.data.cells import is_empty
 from hedge_tasks.data.repositories import SPLITS, tables_in
-from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.errors import DataError, HedgeError, check_names, first_line
 from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import Row, parse_objects
 from hedge_tasks.io.tables import check_header, parse_csv
@@ -29,19 +32,31 @@ from hedge_tasks.io.tables import check_header, parse_csv
 _IN_FOLDERS = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), "CSV"),
     **dict.fromkeys((".jsonl", ".ndjson"), "JSON lines"),
-    ".json": "JSON",
-    ".parquet": "parquet",
-    ".xlsx": "spreadsheet",
+    **{".json": "JSON", ".parquet": "parquet", ".xlsx": "spreadsheet"},
 }
-"""Of files that are the table of their folder; other files of torch there are weights."""
+"""Of files that are the table of their folder."""
 
-KINDS = {**_IN_FOLDERS, ".eval": "inspect_ai", **dict.fromkeys((".man", ".pt", ".pth"), "lm-polygraph")}
-"""Endings of the files that are read -> what they are. Those of texts may have .gz behind them."""
+KINDS = {**_IN_FOLDERS, ".eval": "inspect_ai"}
+"""Endings of the files that are read -> what they are."""
 
 STDIN = Path("-")
 """Stands for the standard input, which holds JSON lines."""
 
-_PICKLES = (".pkl", ".pickle", ".joblib")
+_PICKLES = {
+    **dict.fromkeys((".pkl", ".pickle"), "import pandas; pandas.read_pickle({0!r}).to_json({1!r})"),
+    # of lm-polygraph, whose statistics of a text each are its columns
+    ".man": "import pandas, torch; s = torch.load({0!r}, weights_only=False)['stats']; "
+    "pandas.DataFrame({{k: list(s[k]) for k in s if k.endswith(('_texts', '_likelihoods'))}}).to_json({1!r})",
+}
+"""Endings of files that run code when they are read -> Python that makes a table of one."""
+
+_HELP = {"spreadsheet": "; or save it as CSV", "inspect_ai": "; `inspect log convert FILE --to json` may do it"}
+_FAULTS = (
+    *(ArithmeticError, AttributeError, EOFError, ImportError, LookupError, NotImplementedError, OSError, TypeError),
+    *(ValueError, zipfile.BadZipFile, zlib.error),
+)
+"""Exceptions of libraries, and of what is not as its tool writes it."""
+
 _LINES = re.compile(rb"\s*\{.*\}[^\S\n]*\n\s*\{")
 """The begin of a file with an object a line."""
 
@@ -119,48 +134,55 @@ def is_large(file: Path) -> bool:
     return file.is_file() and file.stat().st_size > LARGE
 
 
-def table_of(name: str, rows: Iterable[Row], folder: Path) -> StoredTable:
-    """The table of rows, of which each pass begins anew, with the columns that any of them has."""
+@contextmanager
+def readable(name: Path | str, kind: str = "") -> Iterator[None]:
+    """Within, what a library cannot read, or a tool does not write so, is said of the file."""
+    try:
+        yield
+    except HedgeError:
+        raise
+    except _FAULTS as error:
+        what = f"not readable as {kind}" if kind else "not as its tool writes it"
+        raise DataError(f"{name}: {what} ({first_line(error)}){_HELP.get(kind, '')}") from error
+
+
+def _files_table(files: Sequence[Path]) -> StoredTable:
+    """The table in files of one kind, such as the shards of a split.
+
+    Raises:
+        DataError: the files are pickles, or none of `KINDS`, or cannot be read.
+    """
+    first, ending = files[0], files[0].suffix.lower()
+    if ending in _PICKLES:
+        convert = _PICKLES[ending].format(str(first), f"{first.stem}.json")
+        raise DataError(f'{first}: a pickle runs code when it is read. If you trust it: python -c "{convert}"')
+    kind = "JSON lines" if first == STDIN else KINDS.get(ending)
+    if kind is None:
+        raise DataError(f"{first}: expected a file that ends in {', '.join(KINDS)}, or a folder with one")
+    if kind == "parquet":
+        return _parquet_table(files)
+
+    def read() -> Iterator[Row]:
+        return chain.from_iterable(map(_READERS[kind], files))
+
+    with readable(first, kind):
+        is_held = kind != "JSON lines" or not any(map(is_large, files))
+        table = _table_of(str(first), partial(iter, [*read()]) if is_held else read, first.parent)
+    return replace(table, in_words=kind in ("CSV", "spreadsheet"))
+
+
+def _table_of(name: str, rows: Callable[[], Iterator[Row]], folder: Path) -> StoredTable:
+    """The table of rows, which each call goes through anew, with the columns that any of them has."""
     columns, n_rows = dict[str, None](), 0
-    for _, row in rows:
+    for _, row in rows():
         columns |= dict.fromkeys(row)
         n_rows += 1
     columns.pop("", None)  # pandas writes its row numbers into a column without a name
 
     def read(selected: Sequence[str] | None = None) -> Iterator[Row]:
-        return iter(rows) if selected is None else ((at, {c: row.get(c) for c in selected}) for at, row in rows)
+        return rows() if selected is None else ((at, {c: row.get(c) for c in selected}) for at, row in rows())
 
     return StoredTable(name, tuple(columns), n_rows, folder, read)
-
-
-def _files_table(files: Sequence[Path]) -> StoredTable:
-    """The table in files of one kind, such as the shards of a split."""
-    first, kind = files[0], _kind_of(files[0])
-    if kind == "parquet":
-        return _parquet_table(files)
-    rows: Iterable[Row] = _Lines(files)
-    with as_its_tool_writes(first):
-        if kind != "JSON lines" or not any(map(is_large, files)):
-            rows = [row for file in files for row in _READERS[kind](file)]
-        table = table_of(str(first), rows, first.parent)
-    return replace(table, in_words=kind in ("CSV", "spreadsheet"))
-
-
-def _kind_of(path: Path) -> str:
-    """The kind of a file by its ending, as `KINDS` has it.
-
-    Raises:
-        DataError: it is a pickle, which runs code when it is read, or none of them.
-    """
-    if path == STDIN:
-        return "JSON lines"
-    if path.suffix.lower() in _PICKLES:
-        convert = f"import pandas; pandas.read_pickle('{path}').to_parquet('{path.stem}.parquet')"
-        raise DataError(f'{path}: a pickle runs code when it is read. If you trust it: python -c "{convert}"')
-    kind = KINDS.get(Path(path.stem if path.suffix == ".gz" else path).suffix.lower())
-    if kind is None:
-        raise DataError(f"{path}: expected a file that ends in {', '.join(KINDS)}, or a folder with one")
-    return kind
 
 
 def _folder_table(folder: Path, split: str | None) -> StoredTable:
@@ -169,15 +191,12 @@ def _folder_table(folder: Path, split: str | None) -> StoredTable:
     names = ", ".join(tables)
     if not tables:
         raise DataError(f"{folder}: it holds no table. Put a CSV file into it, of image,question,answer")
-    if split is not None or len(tables) == 1:
-        if split not in (None, *tables):
-            raise unknown(f"split of {folder}", str(split), tables)
-        return _files_table(tables[split or names])
-    if not set(tables) <= {*SPLITS}:
+    if split is None and len(tables) > 1 and not set(tables) <= {*SPLITS}:
         return _joined(folder, [file for files in tables.values() for file in files])
-    if "test" not in tables:
-        raise ConfigError(f"{folder}: which of its splits, {names}? Say --split NAME")
-    return replace(_files_table(tables["test"]), notes=(f"split: 'test' of {names}; --split NAME takes another",))
+    chosen = split or (names if len(tables) == 1 else "test")
+    check_names(f"--split of {folder}", [chosen], tables)
+    notes = () if split or len(tables) == 1 else (f"split: 'test' of {names}; --split NAME takes another",)
+    return replace(_files_table(tables[chosen]), notes=notes)
 
 
 def _joined(folder: Path, files: Sequence[Path]) -> StoredTable:
@@ -190,7 +209,9 @@ def _joined(folder: Path, files: Sequence[Path]) -> StoredTable:
         left, right = ({row.get("question_id"): row for _, row in read_rows(file)} for file in files)
         if left.keys() == right.keys() and None not in left:
             rows = [(f"{folder}: {number}", {**right[number], **row}) for number, row in left.items()]
-            return replace(table_of(str(folder), rows, folder), notes=("two files, joined by 'question_id'",))
+            return replace(
+                _table_of(str(folder), partial(iter, rows), folder), notes=("two files, joined by 'question_id'",)
+            )
     raise DataError(f"{folder}: it holds several tables, name the one that is meant: {', '.join(map(str, files))}")
 
 
@@ -204,22 +225,10 @@ def _csv_rows(file: Path) -> list[Row]:
     return list(parse_csv(text, str(file), max(",;\t", key=text.split("\n", 1)[0].count)))
 
 
-@dataclass(frozen=True)
-class _Lines:
-    """The rows of files of JSON lines, read anew on every pass."""
-
-    files: Sequence[Path]
-
-    def __iter__(self) -> Iterator[Row]:
-        return chain.from_iterable(map(_line_rows, self.files))
-
-
 def _line_rows(file: Path) -> Iterator[Row]:
     if file == STDIN:
         return parse_objects(outside.raw_lines(sys.stdin.buffer, "<stdin>"), "<stdin>")
-    packed = file.suffix == ".gz"
-    lines = enumerate(outside.read_bytes(file).splitlines(), 1) if packed else outside.read_raw_lines(file)
-    return parse_objects(lines, str(file))
+    return parse_objects(outside.read_raw_lines(file), str(file))
 
 
 def _json_rows(file: Path) -> Iterable[Row]:
@@ -230,16 +239,14 @@ def _json_rows(file: Path) -> Iterable[Row]:
     value = outside.parse_json(data, str(file))
     if isinstance(value, Mapping) and {"eval", "status", "version"} <= {*value}:
         return inspect_logs.rows_of(value, file)
-    value = _list_in(value)
+    value = _list_in(value) if isinstance(value, Mapping) else value
     if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
         raise DataError(f"{file}: expected a JSON list of objects, a row each (pandas: to_json(orient='records'))")
     return [(f"{file}: item {i}", row) for i, row in enumerate(value, 1)]
 
 
-def _list_in(value: Any) -> Any:
+def _list_in(value: Mapping[str, Any]) -> Any:
     """The only list of objects in an object, or the rows of a frame as pandas' `to_json` writes it."""
-    if not isinstance(value, Mapping):
-        return value
     first = next(iter(value.values()), None)
     if isinstance(first, Mapping) and first and list(first) == [str(i) for i in range(len(first))]:
         return [{column: cells.get(row) for column, cells in value.items()} for row in first]
@@ -251,13 +258,8 @@ def _sheet_rows(file: Path) -> list[Row]:
     """The rows of the only sheet of a spreadsheet, but for empty ones."""
     import pandas
 
-    try:
-        outside.check_archive(file)
-        sheets = pandas.read_excel(file, sheet_name=None, header=None, dtype=object, na_filter=False)
-    except (ImportError, DataError) as error:
-        raise DataError(f"{file}: {error}; or save its sheet as CSV") from None
-    except Exception as error:  # of many kinds: no archive, no book, another version
-        raise DataError(f"{file}: not readable as a spreadsheet ({type(error).__name__}); save it as CSV") from None
+    outside.check_archive(file)
+    sheets = pandas.read_excel(file, sheet_name=None, header=None, dtype=object, na_filter=False)
     if len(sheets) > 1:
         raise DataError(f"{file}: it has several sheets ({', '.join(sheets)}); save the one meant as CSV")
     [frame] = sheets.values()
@@ -270,7 +272,7 @@ def _sheet_rows(file: Path) -> list[Row]:
 
 _READERS: Mapping[str, Callable[[Path], Iterable[Row]]] = {
     **{"CSV": _csv_rows, "spreadsheet": _sheet_rows, "JSON lines": _line_rows, "JSON": _json_rows},
-    **{"inspect_ai": inspect_logs.archive_rows, "lm-polygraph": polygraph.rows_of},
+    "inspect_ai": inspect_logs.archive_rows,
 }
 
 
@@ -280,7 +282,7 @@ def _parquet_table(files: Sequence[Path]) -> StoredTable:
 
     name = str(files[0] if len(files) == 1 else files[0].parent)
     at_once, n_rows = _ROWS_AT_ONCE, 0
-    with _readable(name):
+    with readable(name, "parquet"):
         schema = pq.read_schema(files[0])
         for file in files:
             stored = pq.read_metadata(file)
@@ -295,7 +297,7 @@ def _parquet_table(files: Sequence[Path]) -> StoredTable:
     def read(selected: Sequence[str] | None = None) -> Iterator[Row]:
         wanted = list(selected or columns)
         size, numbers = 0, count()
-        with _readable(name):
+        with readable(name, "parquet"):
             # Not by a data set of pyarrow, whose scanner unpacks a group of rows as a whole.
             parts = (pq.ParquetFile(file).iter_batches(at_once, columns=wanted) for file in files)
             for batch in chain.from_iterable(parts):
@@ -316,23 +318,3 @@ def _class_names(metadata: Mapping[bytes, bytes] | None) -> dict[str, dict[int, 
         return {c: dict(enumerate(f["names"])) for c, f in info.items() if f.get("_type") == "ClassLabel"}
     except (AttributeError, KeyError, TypeError, ValueError):
         return {}
-
-
-@contextmanager
-def as_its_tool_writes(file: Path) -> Iterator[None]:
-    """Within, what a tool's own format does not have as expected is said of the file."""
-    try:
-        yield
-    except (AttributeError, KeyError, TypeError) as error:
-        raise DataError(f"{file}: not as its tool writes it ({type(error).__name__}: {error})") from None
-
-
-@contextmanager
-def _readable(name: str) -> Iterator[None]:
-    try:
-        yield
-    except DataError:
-        raise
-    except (OSError, ValueError) as error:  # pyarrow's errors are both
-        reason = getattr(error, "strerror", None) or (str(error).splitlines() or [""])[0][:200]
-        raise DataError(f"{name}: not readable as parquet ({reason})") from error

@@ -16,9 +16,6 @@ _TOKEN = (
 _BEFORE = re.compile(rf"\s*(?:{_TOKEN}(?:(?:assistant|model)\b[ \t]*:?)?\s*)+")
 """Tokens at the begin, and who speaks behind one."""
 
-_PICTURE = re.compile(r"<[^<>\s]*(?:image|img|video|audio|vision)[^<>\s]*>|\[IMG\w*\]", re.IGNORECASE)
-"""Marks of the place of a picture in a prompt: `<image>`, `<image_soft_token>`, `[IMG]`."""
-
 _RUN = re.compile(rf"(?:{_TOKEN}\s*)+")
 
 
@@ -34,14 +31,3 @@ def without_template_tokens(text: str) -> str:
     start = match.end() if (match := _BEFORE.match(text)) else 0
     ends = [run.start() for run in _RUN.finditer(text, start) if run.end() == len(text)]
     return text[start : ends[0] if ends else None].strip() if match or ends else text
-
-
-def mark_in(text: str) -> str | None:
-    """Return a text that models take for a mark of their own, wherever it stands: each has others.
-
-    Example:
-        >>> mark_in("Is the <image> sharp?"), mark_in("Is 3 < 5 > 2?")
-        ('<image>', None)
-    """
-    mark = _PICTURE.search(text) or re.search(_TOKEN, text)
-    return mark[0] if mark else None

@@ -15,7 +15,6 @@ Everything else is a `DataError` that names the file, the line and the place.
 from __future__ import annotations
 
 import codecs
-import gzip
 import json
 import math
 import re
@@ -168,18 +167,15 @@ def table_text(data: bytes, name: str) -> tuple[str, str | None]:
 
 
 def read_bytes(path: Path, largest: int = LARGEST_TEXT) -> bytes:
-    """A whole file; of one that ends in .gz what it unpacks to.
+    """A whole file.
 
     Raises:
-        DataError: it cannot be read, is larger than `largest` bytes, or unpacks to more than a real file of its size.
+        DataError: it cannot be read, or is larger than `largest` bytes.
     """
-    packed = path.suffix == ".gz"
-    with _readable(path):
-        most = min(largest, most_unpacked(path)) if packed else largest
-        with gzip.open(path) if packed else path.open("rb") as file:
-            data = file.read(most + 1)
-    if len(data) > most:
-        raise DataError(f"{path}: larger than {most >> 20} MiB")
+    with _readable(path), path.open("rb") as file:
+        data = file.read(largest + 1)
+    if len(data) > largest:
+        raise DataError(f"{path}: larger than {largest >> 20} MiB")
     return data
 
 

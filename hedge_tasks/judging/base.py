@@ -82,11 +82,6 @@ class Verdict:
         if self.label not in (None, HALLUCINATED, SUPPORTED):
             raise ValueError(f"a verdict's label is 1, 0 or None, got {self.label!r}")
 
-    @property
-    def undecided(self) -> bool:
-        """Whether the judge said nothing that can be used: neither a label nor a category such as "unclear"."""
-        return self.label is None and self.category is None
-
     def to_dict(self) -> dict[str, Any]:
         """As JSON, without what is not set."""
         fields: dict[str, Any] = {"label": self.label, "reason": self.reason}

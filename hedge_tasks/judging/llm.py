@@ -7,7 +7,7 @@ from typing import Any
 from hedge_tasks.io import options
 from hedge_tasks.judging.model_judge import DEFAULT_MODEL, ModelJudge, title
 from hedge_tasks.judging.prompt import load_judge_prompt
-from hedge_tasks.llm.models import ServedModel
+from hedge_tasks.llm.models import CONCURRENCY, MAX_RETRIES, TIMEOUT_S, ServedModel
 
 
 class LLMJudge(ModelJudge):
@@ -40,9 +40,9 @@ class LLMJudge(ModelJudge):
         max_tokens: int | None = None,
         thinking: bool = False,
         asks: int = 2,
-        concurrency: int = 16,
-        timeout: float = 120.0,
-        max_retries: int = 8,
+        concurrency: int = CONCURRENCY,
+        timeout: float = TIMEOUT_S,
+        max_retries: int = MAX_RETRIES,
     ) -> None:
         loaded = load_judge_prompt(prompt)
         decoding: dict[str, Any] = {"temperature": 0.0, "max_tokens": 512}

@@ -58,10 +58,10 @@ class ModelJudge:
         model: Model,
         prompt: str | JudgePrompt,
         *,
-        images: bool | None = None,
-        asks: int = 2,
+        images: bool | None,
+        asks: int,
+        max_tokens: int,
         sampling: Mapping[str, float] | None = None,
-        max_tokens: int = 512,
     ) -> None:
         self.model = model
         self.prompt = prompt if isinstance(prompt, JudgePrompt) else load_judge_prompt(prompt)

@@ -122,4 +122,4 @@ def outcome_of(verdict: Verdict | Mapping[str, Any] | None) -> str:
     if fields.get("category") in _DECLINING_CATEGORIES:
         return DECLINED
     of_votes = {outcome_of(vote) for vote in votes} if basis is None else set()
-    return of_votes.pop() if len(of_votes) == 1 and of_votes <= {DECLINED, CUT_OFF, REQUEST_FAILED} else UNDECIDED
+    return next((outcome for outcome in (DECLINED, CUT_OFF, REQUEST_FAILED) if of_votes == {outcome}), UNDECIDED)

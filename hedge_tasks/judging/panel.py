@@ -67,10 +67,9 @@ class Panel:
         cast = [vote.label for vote in votes if vote.label is not None]
         label = majority(cast)
         # The kind of hallucination is a matter for those who found one, and likewise the reason.
-        agreeing = [vote for vote in votes if vote.label == label and not vote.undecided]
-        category = majority([vote.category for vote in agreeing if vote.category is not None])
+        kinds = [vote.category for vote in votes if vote.label == label and vote.category is not None]
         reason = f"{sum(cast)} hallucinated, {cast.count(0)} supported, {len(votes) - len(cast)} without a label"
-        return Verdict(label, reason, self.name, self.version, category=category, votes=votes)
+        return Verdict(label, reason, self.name, self.version, category=majority(kinds), votes=votes)
 
 
 def majority(values: Sequence[_Value]) -> _Value | None:

@@ -87,7 +87,7 @@ def write_review(
     records = [{**vars(item), "images": [_data_url(image) for image in item.images]} for item in items]
     # Browsers may keep the labels of all files in one place: these are of these records and of no others.
     identity = [title, *((item["id"], item["claim"], item["texts"], item["reference"]) for item in records)]
-    store = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
+    store = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
     write_whole(path, template.render(title=title, store=store, items=records, keys=keys, file=labels, code=code))
 
 

@@ -12,7 +12,6 @@ WHOLE_BELOW = 1 << 28
 
 _SAMPLES = 256
 _SAMPLE_BYTES = 1 << 18
-_CHUNK_BYTES = 1 << 20
 
 _State = tuple[str, int, int, int]
 """Path, size, time of the last change and number of a file."""
@@ -66,8 +65,7 @@ def _hash_of(files: tuple[_State, ...]) -> str:
         digest.update(f"{path.name}\0{size}\0".encode("utf-8", "surrogateescape"))
         with path.open("rb") as file:
             if size < WHOLE_BELOW:
-                while chunk := file.read(_CHUNK_BYTES):
-                    digest.update(chunk)
+                digest.update(file.read())
                 continue
             for i in range(_SAMPLES):
                 file.seek((size - _SAMPLE_BYTES) * i // (_SAMPLES - 1))

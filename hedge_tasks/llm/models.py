@@ -26,7 +26,7 @@ from hedge_tasks.llm.servers import server_and_key
 _OPTIONAL = ("response_format", "chat_template_kwargs", "seed", "temperature", "top_p", "top_k", "min_p")
 """Settings a reply can do without where a server refuses them: a schema that nobody enforces is still checked."""
 
-_BACKOFF_S = 0.5
+CONCURRENCY, TIMEOUT_S, MAX_RETRIES = 16, 300.0, 8
 
 ReplyOrFailure = Reply | RequestFailed
 """A reply, or why there is none."""
@@ -119,9 +119,9 @@ class ServedModel:
         *,
         account: bool = False,
         thinking: bool = False,
-        concurrency: int = 16,
-        timeout: float = 300.0,
-        max_retries: int = 8,
+        concurrency: int = CONCURRENCY,
+        timeout: float = TIMEOUT_S,
+        max_retries: int = MAX_RETRIES,
         who: str = "",
     ) -> None:
         self.name = options.text("model", model)
@@ -174,8 +174,8 @@ class ServedModel:
     def _client(self) -> ChatClient:
         # Not before it is needed: kept replies need no key.
         url, key = server_and_key(self._url, account=self._account, who=self.who)
-        how: dict[str, Any] = {"backoff_s": _BACKOFF_S, "retry_empty": False}  # it is asked again in other words
-        return ChatClient(self.name, url, key, name=f"{self.who} at {url}", **how, **self._limits)
+        # What says nothing is asked for again in other words.
+        return ChatClient(self.name, url, key, name=f"{self.who} at {url}", retry_empty=False, **self._limits)
 
     def _settings(self, request: Request) -> dict[str, Any]:
         settings = dict(request.settings)
@@ -250,26 +250,28 @@ class LocalModel:
                 turns[i] = request.turns(_with_pictures)
             except RequestFailed as failure:
                 yield i, failure
+        if not turns:
+            return
         if self._thinking is False and "enable_thinking" in (getattr(adapter, "chat_template", None) or ""):
             for conversation in turns.values():
                 conversation[-1]["content"].append({"type": "text", "text": "/no_think"})
         how, began = self._settings(adapter, [request for i, request in batch if i in turns]), time.monotonic()
         try:
-            answers = adapter.answer_conversations([*turns.values()], **how) if turns else []
+            answers = adapter.answer_conversations([*turns.values()], **how)
         except DrawsFailed as error:
             yield from ((i, RequestFailed(str(error), "refused")) for i in turns)
             return
-        seconds = round((time.monotonic() - began) / max(1, len(turns)), 3)
+        seconds = round((time.monotonic() - began) / len(turns), 3)
         for i, answer in zip(turns, answers, strict=True):
             yield i, Reply(answer.text.strip(), answer.finish, self.name, None, _written(answer), seconds)
 
     def _settings(self, adapter: Any, alike: Sequence[Request]) -> dict[str, Any]:
         # No top_p: the adapters sample from the model itself.
         names = {"temperature": "temperature", "max_tokens": "max_new_tokens"}
-        how = {names[key]: value for request in alike[:1] for key, value in request.settings.items() if key in names}
+        how = {names[key]: value for key, value in alike[0].settings.items() if key in names}
         if seeds := [request.settings["seed"] for request in alike if "seed" in request.settings]:
             how["seeds"] = seeds
-        if self._keeps and alike and alike[0].schema and adapter.keeps_schemas():
+        if self._keeps and alike[0].schema and adapter.keeps_schemas():
             how["schema"] = alike[0].schema
         return how
 

@@ -8,7 +8,7 @@ known or how a number came about; they change no colour.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from hedge_tasks.detectors.scorer import Scorer
@@ -124,7 +124,7 @@ def trust_of(
         both: the headline's numbers, by name, by the labels that it rests on, and by the judge's.
     """
     reasons = [
-        *(_about_question_types(lead) if lead is not None and audit is None else ()),
+        *(_about_question_types(run, lead) if lead is not None and audit is None else ()),
         *_about_classes(run, audit),
         *_about_health(run),
         *_about_labels(run, audit, both),
@@ -147,10 +147,18 @@ def _about_health(run: Run) -> Iterator[TrustReason]:
         yield TrustReason(f"Not checked: {'; '.join(health.unchecked)}.", "not checked")
 
 
-def _about_question_types(column: Labelled) -> Iterator[TrustReason]:
-    """Yield whether the kind of question explains part of the lead's ROC-AUC, by a test of pooled minus within."""
+def _about_question_types(run: Run, column: Labelled) -> Iterator[TrustReason]:
+    """Yield whether the kind of question explains part of the lead's ROC-AUC, by a test of pooled minus within.
+
+    Questions in the same words are of one kind where nothing says their kinds.
+    """
+    if column.strata is None:
+        questions = {a.id: a.question for a in run.answer_sets}
+        column = replace(column, strata=tuple(map(questions.get, column.ids)))
     inside = column.within()
-    if column.strata is None or inside.value is None:
+    if inside.value is None:
+        if len({*(column.strata or ())}) * FEW <= len(column.values):
+            yield TrustReason("The question alone tells right from wrong answers: those to one kind are all the same.")
         return
     pooled, difference, p = pooled_less_within(column)
     if p is not None and p < SIGNIFICANT and difference > 0:

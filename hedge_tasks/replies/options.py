@@ -80,8 +80,7 @@ class Options(Answers):
         following = text[end:]
         blank = _BEFORE_TEXT.match(following)
         behind = following[blank.end() if blank else 0 :]
-        own = self._text_at(behind, letter)
-        named = None if "\n" in following[:3] else own or self._text_at(behind)
+        named = None if "\n" in following[:3] else self._text_at(behind, letter)
         if named is not None:
             return AnswerMatch(
                 letter if named.value == letter else SEVERAL, end + len(following) - len(behind) + named.end

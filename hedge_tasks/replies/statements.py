@@ -300,8 +300,7 @@ def _deciding(stated: list[_Stated]) -> list[_Stated]:
 def _doubtful(remainder: str) -> bool:
     """Whether what follows an answer, in the same clause or near it, takes some of it back."""
     near = " ".join(remainder.split()[:30])
-    in_doubt = doubts(remainder) or cues("contrast").search(near) is not None
-    return in_doubt or polarity(_clause_at(remainder)) == OPEN
+    return doubts(remainder) or cues("contrast").search(near) is not None
 
 
 def _clause_at(text: str) -> str:
@@ -453,7 +452,7 @@ def _or_several(text: str, end: int, value: str, answers: Answers) -> tuple[str 
     None where it is denied together with the other one: "A and C are wrong".
     """
     joined = _JOIN.match(text, end)
-    second = answers.at(text[joined.end() : joined.end() + _AHEAD]) if joined and joined.end() > end else None
+    second = answers.at(text[joined.end() : joined.end() + _AHEAD]) if joined else None
     if joined is None or second is None:
         return value, end
     behind = joined.end() + second.end
@@ -474,7 +473,7 @@ def _without_items(text: str, answers: Answers) -> str:
             run.append(item)
         elif len(run) < 2:
             run = [item]
-    if len(run) < 2 or not marks:
+    if len(run) < 2:
         return text
     end = _LINE_END.search(text, run[-1].end())
     behind = text[end.end() :] if end else ""

@@ -108,7 +108,7 @@ def plain(text: str) -> str:
     text = _MARKDOWN.sub("", _TAG.sub(" ", text))
     lines = (" ".join(line.split()) for line in text.splitlines())
     whole = "\n".join(line for line in lines if line).strip()
-    return whole[1:-1].strip() if len(whole) > 2 and whole[0] == whole[-1] and whole[0] in "\"'" else whole
+    return whole[1:-1].strip() if whole[:1] in ('"', "'") and whole[0] == whole[-1] else whole
 
 
 def is_foreign(text: str) -> bool:

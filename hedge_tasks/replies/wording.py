@@ -64,7 +64,7 @@ def pattern_of(some: frozenset[str]) -> re.Pattern[str]:
     spaced = frozenset(phrase for phrase in some if not _NOT_SPACED.search(phrase))
     parts = [rf"(?<!\w)(?:{_either(spaced)})(?!\w)"] if spaced else []
     parts += [_either(some - spaced)] if some - spaced else []
-    return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
+    return re.compile("|".join(parts), re.IGNORECASE)
 
 
 def _either(some: frozenset[str]) -> str:

@@ -181,7 +181,7 @@ class YesNo(Answers):
         """The words in front of where a thing is, of a clause that has no word of its own besides; else none."""
         front = _place(clause.words, 1)
         elsewhere = Clause(" ".join(clause.words[front:])).own if clause.own else ()
-        if len(clause.own) > len(elsewhere) or (elsewhere and (clause.polarity == DENIED or not self.presence)):
+        if len(clause.own) > len(elsewhere) or (elsewhere and clause.polarity == DENIED):
             return frozenset()
         return frozenset(clause.words[:front])
 

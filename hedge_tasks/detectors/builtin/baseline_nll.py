@@ -36,7 +36,7 @@ def baseline_nll(evidence: Evidence) -> float:
 
 @register(
     "msp",
-    "Sequence probability",
+    "−log sequence probability",
     needs=("baseline_logprob", "baseline_tokens"),
     unit="nats",
     source="Fadeeva et al. 2023",

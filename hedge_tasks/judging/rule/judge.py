@@ -77,7 +77,7 @@ class RuleJudge:
     """
 
     name = "rule"
-    version = "14"
+    version = "15"
 
     def __init__(self, *, fallback: Spec | None = None) -> None:
         self.fallback = Fallback(fallback, (_PROMPT,))
@@ -317,7 +317,7 @@ def _conflict(case: LabelCase) -> Decision | None:
     """One of two words that exclude each other; and colours are told completely."""
     for family in families():
         due, present = family & case.wanted, family & case.stated
-        if due and present and present != due and (present > due or not present & due):
+        if due and present and (present > due or not present & due):
             why = f"the answer says {' and '.join(sorted(present))}, the reference {' and '.join(sorted(due))}"
             return Decision(HALLUCINATED if case.short or not present & due else None, "conflict", why)
     own, colors = case.wanted & words("colors"), set(case.first) & words("colors") - case.denied
@@ -367,7 +367,7 @@ def _partial(case: LabelCase) -> Decision | None:
     shared, qualifiers = case.needed & case.stated, words("qualifiers")
     if case.says_yes_or_no and not shared:
         return Decision(HALLUCINATED, "wrong-type", f"a yes or no where {case.name} was asked for")
-    if not shared - qualifiers and not (shared and case.needed <= qualifiers):
+    if not shared - qualifiers and (not shared or case.needed - qualifiers):
         return None
     difference = f"the answer shares only {' '.join(sorted(shared))} with {case.name}"
     if case.instead and not comparable(case.needed - shared, case.instead):

@@ -107,7 +107,7 @@ def asks_for_one_of_many(question: Text) -> bool:
     """
     asked = set(question.words)
     shown = words("many_of") & asked and words("pictured") & asked
-    return bool(shown) and set(question.content) <= words("many_of", "pictured", "naming")
+    return bool(shown) and not set(question.content) - words("many_of", "pictured", "naming")
 
 
 def is_list(reference: Text) -> bool:
@@ -130,7 +130,7 @@ def items(text: Text) -> set[str]:
 
 def places(topic: set[str]) -> set[str]:
     """The items of a topic that are places."""
-    return {item for item in topic if set(item.split("-")) <= ROWS | COLUMNS}
+    return {item for item in topic if not set(item.split("-")) - ROWS - COLUMNS}
 
 
 def comparable(missing: set[str], instead: set[str]) -> bool:

@@ -16,9 +16,6 @@ from pathlib import Path
 from hedge_tasks.judging.rule.vocabulary import mapping, named, words
 from hedge_tasks.replies.text import spelled_out
 
-LONGEST_NAME = 6
-"""Words of a name; longer ones are not looked for."""
-
 SHORTEST_STEM = 4
 _PASSES = 3
 """One name may build on what another was replaced by."""
@@ -158,11 +155,7 @@ def _meanings(entries: Iterable[NamedThing], ground: Names, taken: Set[Clause]) 
     for entry in entries:
         grammar = words("stop").union(entry.preferred)
         for name in {*entry.synonyms, *map(ground.canonical, entry.synonyms)} - taken:
-            if (
-                0 < len(name) <= LONGEST_NAME
-                and not set(name) <= grammar
-                and not (len(name) == 1 and name[0] in named())
-            ):
+            if set(name) - grammar:
                 meant.setdefault(name, set()).add(entry.preferred)
     return meant
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import yaml
 
-from hedge_tasks.data.own_data import picture_columns
 from hedge_tasks.data.pictures import picture_of
 from hedge_tasks.data.roles import Roles
 from hedge_tasks.data.tables import read_table
@@ -74,13 +73,13 @@ def yaml_of(task: OwnTask) -> dict[str, Any]:
         "dataset_path": "parquet",
         "dataset_kwargs": {"data_files": {SPLIT: DATA}},
         "test_split": SPLIT,
-        **({} if roles.images else {"generation_kwargs": {"perturbation": TEXT_NOISE}}),
+        **({} if roles.image else {"generation_kwargs": {"perturbation": TEXT_NOISE}}),
         **({"metric_list": [{"metric": metric} for metric in metrics]} if metrics else {}),
         "hedge": {
             "prompt": task.prompt,
             "question": roles.question,
             "answer": roles.answer,
-            "images": list(picture_columns(roles)),
+            "images": [roles.image] if roles.image else [],
             **{key: column for key, column in optional.items() if column},
             "judge": judge_of(roles),
         },
@@ -92,20 +91,20 @@ def judge_of(roles: Roles) -> str | dict[str, str]:
     """Return the judge: options are read, several references are tried in turn, and without any nobody judges."""
     if roles.answer is None:
         return "none"
-    if roles.choices:
+    if roles.options:
         return "option"
     return {"name": "any_of", "judge": "rule"} if roles.several else "rule"
 
 
 def prompt_of(roles: Roles) -> str:
     """Return the prompt that is asked with where the user names none."""
-    return "plain/options" if roles.choices else "plain/question"
+    return "plain/options" if roles.options else "plain/question"
 
 
 def _metrics(roles: Roles) -> tuple[str, ...]:
     """Return the rows of the table; none where they are the template's."""
     within = _WITHIN if roles.question_type else ()
-    forced = (*FORCED_ROWS, "option_entropy_auroc") if roles.choices and roles.answer else ()
+    forced = (*FORCED_ROWS, "option_entropy_auroc") if roles.options and roles.answer else ()
     return (*_METRICS, *within, *_COUNTS, *forced) if within or forced else ()
 
 
@@ -113,7 +112,7 @@ def write_yaml(folder: Path, task: OwnTask) -> None:
     """Write the YAML into a folder that is there, with what was taken for what as comments."""
     comments = "".join(f"# {' '.join(line.split())}\n" for line in (_MADE, *task.facts))
     settings = yaml.safe_dump(yaml_of(task), sort_keys=False, allow_unicode=True, width=120)
-    reads_options = _OPTIONS_CLASS if task.roles.choices and task.roles.answer else ""
+    reads_options = _OPTIONS_CLASS if task.roles.options and task.roles.answer else ""
     write_whole(folder / f"{task.name}.yaml", comments + settings + reads_options)
 
 
@@ -125,8 +124,8 @@ def previewed(folder: Path, task: OwnTask, n: int = 3) -> list[tuple[str, str, s
     """
     roles, prompt, previews = task.roles, load_prompt(task.prompt), []
     for _, row in islice(read_table(folder / DATA).rows(None), n):
-        cells = [row[column] for column in picture_columns(roles)]
-        pictures = [picture_of(p) for cell in cells for p in (cell if isinstance(cell, list) else [cell])]
+        cell = row[roles.image] if roles.image else []
+        pictures = [picture_of(p) for p in (cell if isinstance(cell, list) else [cell])]
         reference = " | ".join(references_of(row[roles.answer])) if roles.answer else ""
         sizes = ", ".join(f"{picture.width} x {picture.height}" for picture in pictures)
         previews.append((prompt.text(Wording(str(row[roles.question]))), sizes, reference))
