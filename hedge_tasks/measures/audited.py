@@ -21,7 +21,7 @@ from hedge_tasks.measures.comparisons import compare_two_scores
 from hedge_tasks.measures.measure import shared_groups
 from hedge_tasks.measures.run_measures import estimate_of, numbers_of_run, scored_documents, sums_of
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc, known_measures
-from hedge_tasks.numbers import WHOLE, Column, Number, Table
+from hedge_tasks.numbers import WHOLE, Column, Number, Table, count_of
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.replies.reading import BASES
 from hedge_tasks.runs.run_files import Run
@@ -68,8 +68,8 @@ def whose_labels(run: Run, audit: ExpertAudit | None) -> str:
 
 
 def people_of(audit: ExpertAudit) -> str:
-    """Return who labelled: in roles where the audit says so, else how many people."""
-    return audit.by or ("1 person" if audit.raters == 1 else f"{audit.raters} people")
+    """Return who labelled: in roles where the audit says so, else how many people there were."""
+    return audit.by or count_of(audit.raters, "rater")
 
 
 def auroc_by_experts(scores: Sequence[Scores], detector: str, audit: ExpertAudit) -> Number:

@@ -15,7 +15,6 @@ from hedge_tasks.statistics import (
     Curve,
     StratifiedAuroc,
     risk_coverage_curve,
-    stratified_auroc,
 )
 from hedge_tasks.statistics.base import FloatArray, levels_of
 
@@ -58,4 +57,4 @@ def within_strata(scores: Sequence[Scores], name: str) -> StratifiedAuroc | None
         or len(data.values) < sum(s.reported_label is not None for s in scores)
     ):
         return None
-    return stratified_auroc(data.values, data.labels, data.strata, groups=data.groups)
+    return data.within(each=True)

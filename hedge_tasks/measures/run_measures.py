@@ -89,7 +89,7 @@ def estimate_of(measure: Measure, documents: Sequence[Document], experts: Expert
 
 
 def numbers_of_run(
-    run: Run, audit: ExpertAudit | None = None, measures: Sequence[Measure] | None = None
+    run: Run, audit: ExpertAudit | None = None, measures: Sequence[Measure] = ()
 ) -> list[tuple[Measure, Number]]:
     """Return all of a run's own numbers, or those of some measures, by experts where there is an audit.
 
@@ -97,7 +97,7 @@ def numbers_of_run(
     """
     experts = None if audit is None else audit.on([answers.id for answers in run.answer_sets])
     numbers: list[tuple[Measure, Number]] = []
-    for measure in sums_of(run.settings) if measures is None else measures:
+    for measure in measures or sums_of(run.settings):
         try:
             numbers.append((measure, estimate_of(measure, documents_of(run, measure), experts)))
         except DataError as error:

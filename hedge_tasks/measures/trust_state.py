@@ -206,8 +206,10 @@ def _about_labels(
             intervals = [number.interval for number in numbers if number.interval]
             if len(intervals) == 2 and max(intervals)[0] > min(intervals)[1]:
                 ours, judges = (format_number(number, WHOLE_PERCENT, interval=True) for number in numbers)
-                text = f"Experts contradict the judge: {name} is {ours} by their labels, and {judges} by the judge's."
-                yield TrustReason(text, "red")
+                yield TrustReason(
+                    f"Experts contradict the judge: {name} is {ours} by their labels, and {judges} by the judge's.",
+                    "red",
+                )
     elif models:
         yield TrustReason(f"The labels are a model's ({', '.join(models[:2])}), and no expert has checked any of them.")
     elif run.verdicts:
