@@ -175,8 +175,8 @@ class Headline:
         if value in (0.0, 1.0):
             share = "None" if value == 0 else "All"
             return f"{share} of {self.rate.n} answers are wrong, so detectors have nothing to tell apart{declined}."
-        wrong_ones = f"{WHOLE_PERCENT(value)} of answers are wrong"
-        return f"{wrong_ones} {format_interval(self.rate.interval, WHOLE_PERCENT, missing='')}{declined}."
+        interval = format_interval(self.rate.interval, WHOLE_PERCENT, missing="")
+        return f"{WHOLE_PERCENT(value)} of answers are wrong {interval}{declined}."
 
     def _lead(self) -> str:
         lead, sampling = self.lead, self.sampling
