@@ -256,10 +256,6 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert again is not None
     assert again.n_labels == 60
     assert audit_of(replace(kept, path=None)) is None
-    # Every table of the run has both columns now.
-    for command in (["rescore"], ["detectors"], ["compare"], ["compare", str(path)]):
-        assert main([*command, str(path)]) == 0
-        assert "60 labels of experts" in capsys.readouterr().out, command
     (tmp_path / "runs" / kept.path.with_suffix(ENDING).name).write_text("{}")
     assert main(["rescore", str(path)]) == 2
     assert "plan" in capsys.readouterr().err
