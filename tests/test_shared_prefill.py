@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -207,27 +208,21 @@ def sampler_and_reader(model: Any, draws: list[Draw]) -> tuple[TokenSampler, Ans
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_rows_that_finish_leave_the_batch_and_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_finish_leave_the_batch_and_change_nothing(name: str) -> None:
     model, inputs = family(name)
     shared = SharedPrefill(model)
     assert shared.error(repeat_prompts(inputs, [0])) < 1e-4  # the check passes where sharing is right
     model.generation_config.eos_token_id = list(range(60, 85))  # every fourth token ends an answer
     owners = [0] * 6 + [1] * 6
     draws = [Draw("clean", i, 1.5 if i % 6 else 0.1, i) for i in range(len(owners))]
-    widths: list[int] = []
-    advance = shared.advance
-
-    def spy(state: Any, cache: Any, tokens: torch.Tensor) -> Any:
-        widths.append(len(tokens))
-        return advance(state, cache, tokens)
-
-    monkeypatch.setattr(shared, "advance", spy)
-    answers = shared.decode(inputs, owners, *sampler_and_reader(model, draws), 14)
+    with patch.object(shared, "advance", wraps=shared.advance) as advance:
+        answers = shared.decode(inputs, owners, *sampler_and_reader(model, draws), 14)
     plain = PlainGeneration(model).decode(repeat_prompts(inputs, owners), *sampler_and_reader(model, draws), 14)
     assert [answer.text for answer in answers] == [answer.text for answer in plain]
     assert [a.mean_logprob for a in answers] == pytest.approx([a.mean_logprob for a in plain], abs=5e-5)
     assert len({answer.n_tokens for answer in answers}) > 2
-    assert widths[-1] < widths[0]
+    first, *_, last = (len(call.args[2]) for call in advance.call_args_list)
+    assert last < first
 
 
 @pytest.mark.slow

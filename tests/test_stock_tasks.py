@@ -91,8 +91,7 @@ def stand_ins() -> Iterator[None]:
         return original(self, [*given, *(str(root / folder) for folder in FOLDERS)], False)
 
     def load_dataset(path: str, name: str | None = None, **options: Any) -> Any:
-        found = stock_data.load(path, name)
-        return found.copy()
+        return stock_data.load(path, name).copy()
 
     for name, paths in {
         "scripted": {"simple_class_path": "scripted_models.Scripted"},
@@ -218,10 +217,7 @@ def test_the_judge_is_the_tasks_own_metric(both: Evaluated) -> None:
     assert settings["hedge:mmmu_val"] | {"read": "aggregation"} == settings["hedge:mmmu_val"]
     assert settings["hedge:gsm8k_cot_zeroshot"]["filter"] == "strict-match"
     assert settings["hedge:textvqa_val"]["threshold"] == 0.5
-    assert both.files["hedge:pope"].verdicts[OFFSET_ID]["reason"].startswith("pope_accuracy (score): ")
-
-
-OFFSET_ID = str(OFFSET)
+    assert both.files["hedge:pope"].verdicts[str(OFFSET)]["reason"].startswith("pope_accuracy (score): ")
 
 
 def test_refused_tasks_take_no_other_down(both: Evaluated) -> None:
@@ -290,9 +286,8 @@ def manager(own_tasks: Path) -> Any:
     return TaskManager(include_path=str(own_tasks), model_name="scripted")
 
 
-def load(name: str, own_tasks: Path, task_type: str = "simple") -> Any:
-    loaded = manager(own_tasks).load_task_or_group([name], task_type)
-    [task] = loaded.values()
+def load(name: str, own_tasks: Path) -> Any:
+    [task] = manager(own_tasks).load_task_or_group([name], "simple").values()
     return task
 
 
