@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
 from openai_server import texts_of
@@ -20,6 +21,12 @@ def question(number: int, length: int = 100) -> dict[str, Any]:
         "answer": body.ljust(length, "x"),
         "knowledge": [f"Passage about drug {number}."],
     }
+
+
+def written(path: Path, *rows: object) -> Path:
+    """A file of a line of JSON a row."""
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    return path
 
 
 def asked_of(body: dict[str, Any]) -> dict[str, Any]:

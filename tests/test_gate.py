@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from making import asked_of
+from making import asked_of, written
 from scripted_making import models_by
 
 from hedge_tasks.errors import DataError
@@ -37,12 +39,10 @@ TRUTH = "The biopsy of the left lung showed a benign lesion of 5 mm, and no surg
     [
         ("I'm sorry, but I cannot help with creating false medical statements.", "refusal"),
         ("Lo siento, no puedo ayudar con eso.", "refusal"),
-        ("N/A", "empty"),
         ("\u200b", "empty"),
         ("<insert answer here>", "placeholder"),
         (TRUTH.replace("benign", "malignant") + " [HALLUCINATED]", "marker"),
         ("Here is a plausible answer: " + TRUTH.replace("left", "right"), "about itself"),
-        (TRUTH, "same as the truth"),
         (TRUTH.upper().rstrip("."), "same as the truth"),
         (TRUTH.replace("left", "l\u0435ft"), "same as the truth"),  # a Cyrillic letter
         (f"{TRUTH} {TRUTH}", "same as the truth"),
@@ -51,7 +51,6 @@ TRUTH = "The biopsy of the left lung showed a benign lesion of 5 mm, and no surg
         (f"Either {TRUTH} Or it showed a cyst.", "says nothing definite"),
         ("What did the biopsy show?", "echo"),
         (TRUTH.replace("left", "right"), None),
-        (TRUTH.replace("5 mm", "5 cm"), None),
         ("surgery was needed", None),  # the truth denies it
         ("A fibrous scar without any lesion.", None),
         (f"It is not so that {TRUTH}", None),  # a denial that quotes it
@@ -133,11 +132,9 @@ def test_a_verifier_has_to_know_a_reworded_truth_and_a_small_error(
     assert verdict.verdict == (CONTRADICTED if verdict_of is honest else UNDECIDED)
     assert verdict.quote == TRUE_ANSWER
     assert bool(made.controls) is controlled
-    if verdict_of is honest or not controlled:
+    refuses = controlled and verdict_of is not honest  # one control is enough
+    with pytest.raises(DataError, match="v takes 1 of 1 controls") if refuses else nullcontext():
         check_controls(made.controls)
-    else:  # one control is enough
-        with pytest.raises(DataError, match="v takes 1 of 1 controls"):
-            check_controls(made.controls)
 
 
 @pytest.mark.parametrize(
@@ -145,10 +142,7 @@ def test_a_verifier_has_to_know_a_reworded_truth_and_a_small_error(
 )
 def test_controls_count_at_any_number(right: int, n: int, fails: bool) -> None:
     controls = {("good", "a"): (40, 40), ("doubtful", "a"): (right, n)}
-    if fails:
-        with pytest.raises(DataError, match=f"doubtful takes {n - right} of {n}"):
-            check_controls(controls)
-    else:
+    with pytest.raises(DataError, match=f"doubtful takes {n - right} of {n}") if fails else nullcontext():
         check_controls(controls)
 
 
@@ -174,16 +168,15 @@ def test_twins_are_right_and_wrong_by_one_word() -> None:
 # --- attack -----------------------------------------------------------------------------------------------------------
 
 
-def items(*, answer: Any = None, question: Any = None, **more: Any) -> list[AttackedItem]:
+def items(**cue: Callable[[str, str], str]) -> list[AttackedItem]:
+    """Items of a random word; a cue makes a field of an item's label and word."""
     chance = random.Random(1)
     found = []
     for number in range(120):
         label = ("true", "false")[number % 2]
         word = "".join(chance.choice("abcdefghij") for _ in range(6))
-        said = answer(label, word) if answer else word
-        asked = question(label, word) if question else "Q"
-        fields = {name: value(label, word) for name, value in more.items()}
-        found.append(AttackedItem(label, asked, said, group=str(number), **fields))
+        fields = {"question": "Q", "answer": word, **{name: value(label, word) for name, value in cue.items()}}
+        found.append(AttackedItem(label, group=str(number), **fields))
     return found
 
 
@@ -236,12 +229,7 @@ def test_who_is_always_wrong_knows_as_much() -> None:
     # Yes and no take turns: whatever is learnt of the others is wrong of the rest.
     [result] = attack([AttackedItem(("Yes", "No")[n % 2], f"w{n} w{n}", group=str(n)) for n in range(40)])
     assert all((score.value or 0) >= 0.5 for score in result.scores.values())
-    labels = [("Yes", "No")[n % 2] for n in range(40)]
-    prefixed = [
-        AttackedItem(label, "Q", asserted={"Yes": "No", "No": "Yes"}[label], group=str(n))
-        for n, label in enumerate(labels)
-    ]
-    [result] = attack(prefixed)
+    [result] = attack(items(asserted=lambda label, word: "false" if label == "true" else "true"))
     assert result.scores["what the prefix says"].value == result.scores["what the prefix says is wrong"].value == 1
 
 
@@ -263,9 +251,8 @@ def test_nothing_is_learnt_by_heart() -> None:
 def test_released_sets_are_attacked_by_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from hedge_tasks.cli import main
 
-    path = tmp_path / "set.jsonl"
     rows = [{"question": f"Is it {n}?", "answer": "x" * (5 + 9 * (n % 2)), "label": n % 2} for n in range(60)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = written(tmp_path / "set.jsonl", *rows)
     assert main(["data", "attack", str(path), "--json"]) == 1
     floors = json.loads(capsys.readouterr().out)["floors"]
     assert floors["all"]["scores"]["length"][0] == 1

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from making import written
 from PIL import Image
 from test_judging_replies import spoiled
 
@@ -90,11 +92,8 @@ def test_labels_of_who_does_not_know_the_reference_are_refused(labels: tuple[int
         for n, pair in enumerate(texts)
         for answer, label in zip(pair, labels, strict=True)
     ]
-    if complaint is None:
+    with pytest.raises(DataError, match=complaint) if complaint else nullcontext():
         check_labels(examples, prompt)
-    else:
-        with pytest.raises(DataError, match=complaint):
-            check_labels(examples, prompt)
 
 
 def test_no_picture_stands_on_both_sides() -> None:
@@ -117,6 +116,8 @@ def test_a_recipe_is_a_file_and_what_is_said_beside_it(tmp_path: Path) -> None:
     read = read_recipe(file, {"r": 2})
     assert (read["num_train_epochs"], read["r"], read["lora_alpha"]) == (1, 2, 32)
     assert read_recipe(None, {"learning_rate": "2e-5"})["learning_rate"] == 2e-5
+    paper = read_recipe(Path("paper"))
+    assert (paper["trained"], paper["learning_rate"], paper["num_train_epochs"]) == ("language_model", 2e-5, 2)
 
 
 # --- with a tiny model ------------------------------------------------------------------------------------------------
@@ -148,12 +149,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         said = ("red", "blue")[number // 2 % 2]
         about = {"image": f"{number}.png", "question": "colour?", "answer": said, "reference": colour}
         rows.append({**about, "label": int(said != colour)})
-    (folder / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "short.json").write_text(SHORT)
+    labels = str(written(folder / "labels.jsonl", *rows))
     options = ["--prompt", str(folder / "short.json"), "--images", str(folder / "pictures"), "--hold-out", "0.3"]
     options += ["--floor", "1"]  # of colours in a word, what equals the reference is right
-    vqa = ["--vqa", str(folder / "labels.jsonl")]
-    assert main(["judge", "data", str(folder / "labels.jsonl"), "--out", str(folder / "sft"), *options, *vqa]) == 0
+    assert main(["judge", "data", labels, "--vqa", labels, "--out", str(folder / "sft"), *options]) == 0
     return folder
 
 
@@ -197,6 +197,14 @@ def train(
     return json.loads(said[said.index('{\n  "weights"') :])  # the trainer prints as well
 
 
+def judged_by(made: Path, model: Path | str, **options: Any) -> tuple[Any, str | None]:
+    """Settings of a judge, and its reply about a picture."""
+    about = {"prompt": str(made / "short.json"), "dtype": "float32", **options}
+    judge = judge_from({"name": "hf", "model": str(model), **about})
+    asked = Case("1", "colour?", "red", "red", images=lambda: [made / "pictures" / "0.png"], image_key="k")
+    return judge.settings(), judge.judge([asked])[0].raw
+
+
 @pytest.mark.slow
 def test_a_tiny_model_learns_to_judge_and_its_adapter_answers(
     made: Path, base: Path, capsys: pytest.CaptureFixture[str]
@@ -206,14 +214,10 @@ def test_a_tiny_model_learns_to_judge_and_its_adapter_answers(
     assert len(losses) == 30
     assert sum(losses[-5:]) < 0.5 * sum(losses[:5])
     assert facts["trained_weights"][0] < 0.1 * facts["trained_weights"][1]
-    options = {"peft": str(made / "out" / "adapter"), "prompt": str(made / "short.json"), "dtype": "float32"}
-    judges = [judge_from({"name": "hf", "model": str(base), **options, **more}) for more in ({}, {"peft": None})]
-    assert judges[0].settings() != judges[1].settings()  # or a label of one would be taken for the other's
-    picture = made / "pictures" / "0.png"
-    asked = Case("1", "colour?", "red", "red", images=lambda: [picture], image_key="k")
-    trained, untrained = (judge.judge([asked])[0].raw for judge in judges)
-    assert trained != untrained
     exported = made / "out" / "adapter"
+    trained, untrained = (judged_by(made, base, peft=peft) for peft in (str(exported), None))
+    assert trained[0] != untrained[0]  # or a label of one would be taken for the other's
+    assert trained[1] != untrained[1]
     assert "base_model: base" in (exported / "README.md").read_text()
     assert json.loads((exported / "adapter_config.json").read_text())["base_model_name_or_path"] == "base"
 
@@ -255,21 +259,13 @@ def test_a_part_of_the_model_is_trained_and_the_rest_is_as_it_was(
     assert len(changed) == 4
     assert all("multi_modal_projector" in name for name in changed)
     assert "hf:model=THIS_FOLDER" in (made / "connector" / "model" / "README.md").read_text()
-    judge = judge_from(
-        {"name": "hf", "model": facts["weights"], "prompt": str(made / "short.json"), "dtype": "float32"}
-    )
-    [verdict] = judge.judge(
-        [Case("1", "colour?", "red", "red", images=lambda: [made / "pictures" / "0.png"], image_key="k")]
-    )
-    assert verdict.raw is not None  # it can be asked
+    assert judged_by(made, facts["weights"])[1] is not None  # it can be asked
 
 
-def test_kinds_of_conversations_and_the_papers_recipe_are_known() -> None:
+def test_kinds_of_conversations_are_known() -> None:
     assert kinds_of(None) == {"task", "benchmark", "instruction"}
     kinds = {"task": "task", "benchmark": "benchmark", "judged": "instruction", "twin": "instruction"}
     assert {origin: kind_of(origin) for origin in kinds} == kinds
-    paper = read_recipe(Path("paper"))
-    assert (paper["trained"], paper["learning_rate"], paper["num_train_epochs"]) == ("language_model", 2e-5, 2)
 
 
 def test_the_loss_is_on_the_replies_alone(made: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from making import asked_of
+from making import asked_of, written
 from medhallmark_making import play, rows, vqa_rows, write_images
 from openai_server import serve, texts_of
 from printed import json_of
@@ -154,8 +154,6 @@ def test_one_text_for_all_questions_is_refused_over_the_set(tmp_path: Path, imag
         ("What does the scan show on the left?", None),
         ("Describe the area of the body featured in the visual representation.", None),
         ("Is the lesion on the left?", "echo"),
-        ("I'm sorry, but I can't help with that.", "refusal"),
-        ("[HALLUCINATED] Is it left?", "marker"),
         ("The lesion is on the left, isn't it?", "rhetorical"),
         ("The lesion is on the left.", "no question"),
     ],
@@ -174,17 +172,16 @@ def test_a_question_that_says_its_answer_gives_it_away() -> None:
 
 
 def test_types_of_vqa_rad_and_slake_are_dimensions(tmp_path: Path) -> None:
-    path = tmp_path / "vqa.jsonl"
     types = ["PRES, POS", "MODALITY", "Position", "Color", "ABN", "COUNT", "Plane", None]
     lines = [{"image": "a.png", "question": "q?", "answer": "a", "question_type": kind} for kind in types]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path = written(tmp_path / "vqa.jsonl", *lines)
     found = [row.dimension for row in read_vqa([path]).rows]
     assert found == ["pathology", "modality", "location", "other", "pathology", "other", "plane", None]
     assert len(DIMENSIONS) == 7  # the paper counts six
-    path.write_text(json.dumps({"image": "a.png", "question": "q?"}) + "\n")
+    written(path, {"image": "a.png", "question": "q?"})
     with pytest.raises(DataError, match=r"vqa\.jsonl:1: unknown answer column"):
         read_vqa([path])
-    path.write_text(json.dumps({**lines[0], "image": {"bytes": "iVBO", "path": "a.png"}}) + "\n")
+    written(path, {**lines[0], "image": {"bytes": "iVBO", "path": "a.png"}})
     with pytest.raises(DataError, match=r"vqa\.jsonl:1: image: expected a text"):
         read_vqa([path])
 
@@ -222,12 +219,8 @@ def test_a_report_is_its_findings_and_impression_cleaned(tmp_path: Path) -> None
     assert clean_report(ReportRow("r", "i", "No change.", "")) == ("", ["compares with the past"])
     assert clean_report(ReportRow("r", "i", "", "Clear lungs."))[0] == "Clear lungs."
     assert clean_report(ReportRow("r", "i", **sections("Clear lungs. No effusion.")))[0] == "Clear lungs. No effusion."
-    path = tmp_path / "reports.jsonl"
-    path.write_text(
-        json.dumps({"image": "a.png", "report": text})
-        + "\n"
-        + json.dumps({"image": "b.png", "findings": "Clear.", "impression": None})
-    )
+    second = {"image": "b.png", "findings": "Clear.", "impression": None}
+    path = written(tmp_path / "reports.jsonl", {"image": "a.png", "report": text}, second)
     assert read_reports([path]).rows == [
         ReportRow("reports-1", "a.png", **sections(text)),
         ReportRow("reports-2", "b.png", "Clear.", ""),
@@ -237,28 +230,25 @@ def test_a_report_is_its_findings_and_impression_cleaned(tmp_path: Path) -> None
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-def write_sources(folder: Path, count: int) -> tuple[Path, Path]:
-    vqa, reports = folder / "vqa.jsonl", folder / "reports.jsonl"
+def command(folder: Path, images: Path, count: int) -> list[str]:
+    """The making, without a model, of sources that are written into a folder."""
     extra = [{"image": "img13.png", "question": "Which colour?", "answer": "red", "dimension": "color"}]
     extra.append({"image": "img1.png", "question": None, "answer": "Yes.", "dimension": "organ"})
     extra.append({"image": "gone.png", "question": "Is organ 1 left?", "answer": "Yes.", "dimension": "organ"})
-    vqa.write_text("".join(json.dumps(row) + "\n" for row in [*rows(count), *extra]))
+    vqa = written(folder / "vqa.jsonl", *rows(count), *extra)
     lines = [
         {"image": "img1.png", "findings": "The heart is normal. The effusion is unchanged.", "impression": "No edema."},
         {"image": "img2.png", "findings": "Unchanged.", "impression": ""},
     ]
-    reports.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return vqa, reports
+    reports = written(folder / "reports.jsonl", *lines)
+    sources = [str(vqa), "--reports", str(reports), "--images", str(images)]
+    return ["make", "medhallmark", *sources, "--out", str(folder / "out")]
 
 
-def command(url: str, folder: Path, images: Path, out: Path, *more: str) -> list[str]:
-    vqa, reports = folder / "vqa.jsonl", folder / "reports.jsonl"
-    models = ["--writer", f"model=writer,url={url}"]
-    models += [part for n in range(V) for part in ("--verifier", f"model=verifier-{n},url={url}")]
-    return [
-        *("make", "medhallmark", str(vqa), "--reports", str(reports), "--images", str(images), "--out", str(out)),
-        *(*models, "--floor", "1", *more),
-    ]
+def writing(url: str) -> list[str]:
+    """Options of the models that write and verify."""
+    verifiers = [part for n in range(V) for part in ("--verifier", f"model=verifier-{n},url={url}")]
+    return ["--writer", f"model=writer,url={url}", *verifiers, "--floor", "1"]
 
 
 @pytest.mark.slow
@@ -267,15 +257,15 @@ def test_the_command_writes_a_set_that_the_tasks_read(
 ) -> None:
     from datasets import Dataset
 
-    write_sources(tmp_path, 13)
     out, part = tmp_path / "out", "ydk122024__Med-HallMark/irg/test.parquet"
     with serve(play) as url:
-        facts = json_of(capsys, [*command(url, tmp_path, images, out), "--json"])
+        call = [*command(tmp_path, images, 13), *writing(url), "--json"]
+        facts = json_of(capsys, call)
         before = (out / part).read_bytes()
-        again = json_of(capsys, [*command(url, tmp_path, images, out), "--json"])
+        again = json_of(capsys, call)
         labels = tmp_path / "labels.csv"  # somebody finds a premise of question 0 right
         labels.write_text("id,label\ncounterfactual-vqa-1-1,0\ncounterfactual-vqa-1-2,1\n")
-        looked_at = json_of(capsys, [*command(url, tmp_path, images, out), "--labels", str(labels), "--json"])
+        looked_at = json_of(capsys, [*call, "--labels", str(labels)])
     assert again["asked"]["requests"] == 0
     assert facts["rejected"] == {
         "about none of the dimensions": 1,
@@ -299,16 +289,13 @@ def test_the_command_writes_a_set_that_the_tasks_read(
 
 
 def test_a_judge_needs_an_answerer(tmp_path: Path, images: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_sources(tmp_path, 1)
-    assert main(command("http://localhost:1/v1", tmp_path, images, tmp_path / "out", "--judge", "model=a")) == 2
+    assert main([*command(tmp_path, images, 1), *writing("http://localhost:1/v1"), "--judge", "model=a"]) == 2
     assert "--judge goes with --answerer" in capsys.readouterr().err
 
 
 def test_without_a_model_questions_prefixes_and_reports_are_made(
     tmp_path: Path, images: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_sources(tmp_path, 4)
-    arguments = ["make", "medhallmark", str(tmp_path / "vqa.jsonl"), "--reports", str(tmp_path / "reports.jsonl")]
-    facts = json_of(capsys, [*arguments, "--images", str(images), "--out", str(tmp_path / "out"), "--json"])
+    facts = json_of(capsys, [*command(tmp_path, images, 4), "--json"])
     assert len(facts["files"]) == 3
     assert facts["asked"]["requests"] == 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from datasets import Dataset
-from making import asked_of, attempt_of, play, question
+from making import asked_of, attempt_of, play, question, written
 from openai_server import serve
 from printed import json_of
 from scripted_making import Script, counted, killed_at, models_by
@@ -80,10 +80,8 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
     verified = {kind: right for (_, kind), right in made.controls.items() if "answer to nothing" not in kind}
     assert set(verified.values()) == {(10, 10)}
     candidates = 6 + 4 * 10
-    replies = {
-        s: counted(made.account, "requests").get(s, 0) + counted(made.account, "cached").get(s, 0) for s in STAGES
-    }
-    assert replies == {
+    requests, cached = (Counter(counted(made.account, what)) for what in ("requests", "cached"))
+    assert requests + cached == {
         "candidate": 26,
         "verify": candidates * 3,
         "control": candidates * 3 * 2,
@@ -92,7 +90,7 @@ def test_every_stage_has_the_counts_of_a_calculation_by_hand(tmp_path: Path) -> 
         "critique": 20,
         "rewrite": 20,
     }
-    assert counted(made.account, "requests")["control"] == 10 * 3 * 2  # each truth twice a verifier
+    assert requests["control"] == 10 * 3 * 2  # each truth twice a verifier
     assert Counter(row["Difficulty Level"] for row in made.rows) == {"hard": 2, "medium": 2, "easy": 2 + 4}
     # The fallback is the candidate most like the true answer: here the one that was never rewritten.
     assert [row["Fallback"] for row in made.rows] == [False] * 3 + [True] * 2 + [False] * 3 + [True] * 2
@@ -108,9 +106,6 @@ def test_killed_anywhere_and_resumed_it_is_the_same(tmp_path: Path) -> None:
     killed = killed_at(2, questions(2), MedHallu(Comparison()), STAGES, models, tmp_path / "killed")  # at every reply
     assert killed.rows == whole.rows
     assert (killed.steps, killed.controls, killed.rejected) == (whole.steps, whole.controls, whole.rejected)
-    again = made_by(lambda body: pytest.fail("asked again"), tmp_path / "killed", 2)
-    assert again.rows == whole.rows
-    assert not again.account.total.requests
 
 
 def test_a_paraphrase_of_the_truth_is_never_released_as_wrong(tmp_path: Path) -> None:
@@ -191,11 +186,6 @@ def test_a_failed_request_leaves_its_row_for_the_next_time(tmp_path: Path) -> No
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-def write_source(path: Path, count: int) -> Path:
-    path.write_text("".join(json.dumps(question(number)) + "\n" for number in range(count)))
-    return path
-
-
 def command(url: str, source: Path, out: Path, *more: str) -> list[str]:
     judges = [part for n in range(3) for part in ("--judge", f"model=judge-{n},url={url}")]
     models = ["--generator", f"model=writer,url={url}", "--critic", f"model=critic,url={url}", *judges]
@@ -210,9 +200,8 @@ def test_the_command_writes_a_set_that_the_tasks_of_medhallu_read(
     from hedge_tasks.making.medhallu import construction
     from hedge_tasks.suites.medhallu.documents import process_docs
 
-    source, out = write_source(tmp_path / "source.jsonl", 10), tmp_path / "out"
-    with source.open("a") as file:
-        file.write(json.dumps({"question": None, "long_answer": None}) + "\n")
+    out = tmp_path / "out"
+    source = written(tmp_path / "source.jsonl", *map(question, range(10)), {"question": None, "long_answer": None})
     script = Script(play)
     with serve(script) as url:
         arguments = command(url, source, out)
@@ -288,22 +277,19 @@ def test_candidates_are_written_whether_they_pass_or_not(tmp_path: Path) -> None
 
 def test_a_dry_run_asks_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Three judges in two orders; five generations, each of which may be rewritten; two controls a truth."""
-    call = [
-        *command("http://localhost:1/v1", write_source(tmp_path / "source.jsonl", 10), tmp_path / "out"),
-        "--dry-run",
-    ]
-    stages = json_of(capsys, [*call, "--json"])["stages"]
+    source = written(tmp_path / "source.jsonl", *map(question, range(10)))
+    call = [*command("http://localhost:1/v1", source, tmp_path / "out"), "--dry-run", "--json"]
+    stages = json_of(capsys, call)["stages"]
     assert {stage["stage"]: (stage["requests from"], stage["to"]) for stage in stages} == {
         **{"candidate": (10, 50), "verify": (30, 300), "control": (60, 60), "judge": (60, 600)},
         **{"judge_control": (0, 60), "critique": (0, 50), "rewrite": (0, 50)},
     }
-    stages = json_of(capsys, [*call, "--candidates", "50", "--json"])["stages"]
+    stages = json_of(capsys, [*call, "--candidates", "50"])["stages"]
     assert [(stage["requests from"], stage["to"]) for stage in stages] == [(500, 500), (60, 3000), (0, 60)]
     assert not (tmp_path / "out").exists()
 
 
 def test_pubmedqas_rows_are_understood(tmp_path: Path) -> None:
-    path = tmp_path / "s.jsonl"
     row = {
         "pubid": 7,
         "question": "q?",
@@ -311,7 +297,7 @@ def test_pubmedqas_rows_are_understood(tmp_path: Path) -> None:
         "long_answer": "yes, it does",
     }
     null = {**row, "pubid": 8, "long_answer": None}
-    path.write_text("".join(json.dumps(one) + "\n" for one in (row, {**row, "pubid": 9}, null)))
+    path = written(tmp_path / "s.jsonl", row, {**row, "pubid": 9}, null)
     read = read_questions(str(path), licence="mit")
     facts = ("q?", "yes, it does", ("a", "b"), "s.jsonl, mit", ("Heart", "Adult"))
     assert read.rows == [SourceQuestion("7", *facts), SourceQuestion("9", *facts)]

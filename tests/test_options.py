@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections import Counter
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from making import written
 from printed import json_of
 from scipy.stats import chisquare
 
@@ -32,11 +32,6 @@ def question(**changes) -> OptionQuestion:
     return replace(
         OptionQuestion("q1", "A", LOGITS, "Which?", dict.fromkeys(LOGITS, "a cat"), "kind", "image"), **changes
     )
-
-
-def written(path: Path, *rows: object) -> Path:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-    return path
 
 
 # --- draws -----------------------------------------------------------------------------------------------------------
@@ -77,18 +72,10 @@ def test_every_shape_says_the_same(tmp_path: Path) -> None:
     options = {"A": "a cat", "B": "a dog", "C": "an eel"}
     log_sum = math.log(sum(math.exp(value) for value in weights.values()))
     normal = {label: value - log_sum for label, value in weights.items()}
-    found = [
-        read_options(written(tmp_path / "1.jsonl", {**about, "options": options, "logits": weights})),
-        read_options(written(tmp_path / "2.jsonl", {**about, "options": options, "logits": normal})),
-        read_options(
-            written(tmp_path / "4.jsonl", {**about, "options": [*options.values()], "logits": [1.0, 0.5, -2]})
-        ),
-    ]
-    for models in found:
-        assert list(models) == [""]
-        [one] = models[""]
-        assert one.answer == "B"
-        assert one.options == options
+    for shown, logits in ((options, weights), (options, normal), ([*options.values()], [1.0, 0.5, -2])):
+        path = written(tmp_path / "options.jsonl", {**about, "options": shown, "logits": logits})
+        [(model, [one])] = read_options(path).items()
+        assert (model, one.answer, one.options) == ("", "B", options)
         assert option_logprobs(one.logits) == pytest.approx(normal)
         assert (one.question, one.question_type, one.group) == ("Which?", "kind", "image")
 
@@ -128,9 +115,8 @@ def test_the_commands_read_an_imported_run(
             for q in made()
         ]
         file = written(tmp_path / f"{model}.jsonl", *rows)
-        assert (
-            main(["import", "options", str(file), "--out", str(tmp_path / model), "--task", "t", "--draws", "4"]) == 0
-        )
+        out = ["--out", str(tmp_path / model), "--task", "t", "--draws", "4"]
+        assert main(["import", "options", str(file), *out]) == 0
     run = load_run(tmp_path / "m")
     assert (run.task, run.model, len(run.answer_sets), len(run.answer_sets[0].clean)) == ("t", "m", 80, 4)
     assert all(run.verdicts[a.id]["label"] == a.label == int(a.baseline.text != a.reference) for a in run.answer_sets)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def shown(scene: Scene, digest: str = "") -> ScenePictures:
 
 
 def test_every_element_can_be_drawn_and_looks_like_no_other(all_scenes: list[Scene]) -> None:
-    drawn: dict[tuple[str, str], bytes] = {}
+    drawn: dict[str, dict[str, bytes]] = defaultdict(dict)
     for scene in all_scenes:
         pool = pools()["aspects"][scene.aspect]
         values = dict(scene.drawing["values"])
@@ -63,11 +64,10 @@ def test_every_element_can_be_drawn_and_looks_like_no_other(all_scenes: list[Sce
         assert picture.size == (40, 40)
         assert picture.mode == "RGB"
         if scene.aspect not in ("color", "spatial_relation", "size_relation"):
-            drawn[scene.aspect, shown] = picture.tobytes()
-    for aspect in {aspect for aspect, _ in drawn}:
+            drawn[scene.aspect][shown] = picture.tobytes()
+    for aspect, contents in drawn.items():
         pool = pools()["aspects"][aspect]
-        mine = [content for (of, _), content in drawn.items() if of == aspect]
-        assert len(set(mine)) == len(mine) == len(pool.get("subjects") or pool["answers"]), aspect
+        assert len(set(contents.values())) == len(contents) == len(pool.get("subjects") or pool["answers"]), aspect
     with pytest.raises(KeyError):
         draw("count", {"answer": "seven", "things": "stars", "color": "red"})
 
@@ -113,11 +113,10 @@ def test_questions_have_one_right_answer(all_scenes: list[Scene]) -> None:
 def test_a_wrong_answer_is_right_of_other_pictures(all_scenes: list[Scene]) -> None:
     """What never is right would tell without the picture: "Is the object a castle?" was never answered by yes."""
     for aspect in pools()["aspects"]:
-        mine = [scene for scene in all_scenes if scene.aspect == aspect]
         pool = pools()["aspects"][aspect]
         right = set(pool.get("subjects", {}).values()) or set(pool["answers"])
-        assert {scene.wrong[0] for scene in mine} <= right
-        for scene in mine:
+        for scene in (scene for scene in all_scenes if scene.aspect == aspect):
+            assert scene.wrong[0] in right
             assert len(set(scene.wrong) & right) == min(3, len(right - {scene.answer}))
 
 
@@ -159,10 +158,8 @@ def test_a_drawing_is_told_from_others_through_noise_and_noise_is_no_drawing(all
 
 
 def test_the_drawing_of_another_answer_is_none() -> None:
-    red, blue = (
-        next(s for s in scenes_of("color", 40, drawn=True) if s.prompt.startswith(f"a star in {color}"))
-        for color in ("red", "blue")
-    )
+    stars = {s.answer: s for s in scenes_of("color", 40, drawn=True) if s.prompt.startswith("a star in")}
+    red, blue = stars["red"], stars["blue"]
     generator, checker = DrawnGenerator(64), DrawnChecker()
     [picture] = generator.generate([Order("", 0, red.drawing)])
     assert checker.check([picture] * 2, [question_of(red, 0), question_of(blue, 0)]) == [1.0, 0.0]

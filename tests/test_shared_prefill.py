@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -41,6 +42,8 @@ IMAGE, START, END, VIDEO, PAD, EOS = 90, 91, 92, 93, 0, 1
 SPECIAL = {IMAGE, START, END, VIDEO, PAD}
 TEXT = {"vocab_size": VOCABULARY, "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4}
 VISION = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+QWEN_VISION = {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 2, "out_hidden_size": 64}
+QWEN_VISION |= {"patch_size": 14}
 PLACES = {"image_token_id": IMAGE, "video_token_id": VIDEO, "vision_start_token_id": START}
 TOKENS = {"bos_token_id": 2, "eos_token_id": EOS, "pad_token_id": PAD}
 
@@ -57,22 +60,27 @@ def sharpen(model: Any) -> Any:
     return model.eval()
 
 
-def prompt(*, image_tokens: int, words: int, pad: int) -> list[int]:
-    body = [2, 5, 6, START, *[IMAGE] * image_tokens, END, *range(10, 10 + words)]
-    return [PAD] * pad + body
-
-
 def text_inputs(rows: list[list[int]]) -> dict[str, torch.Tensor]:
-    ids = torch.tensor(rows)
+    """Prompts of different length, padded at their left."""
+    longest = max(map(len, rows))
+    ids = torch.tensor([[PAD] * (longest - len(row)) + row for row in rows])
     return {"input_ids": ids, "attention_mask": (ids != PAD).long()}
+
+
+def two_prompts(*, image_tokens: tuple[int, int] = (4, 4), words: tuple[int, int] = (9, 6)) -> dict[str, torch.Tensor]:
+    return text_inputs(
+        [
+            [2, 5, 6, START, *[IMAGE] * tokens, END, *range(10, 10 + n)]
+            for tokens, n in zip(image_tokens, words, strict=True)
+        ]
+    )
 
 
 def llava() -> tuple[Any, dict[str, torch.Tensor]]:
     vision = CLIPVisionConfig(**VISION, image_size=32, patch_size=16)
     text = LlamaConfig(**TEXT, num_hidden_layers=2)
     config = LlavaConfig(vision_config=vision, text_config=text, image_token_index=IMAGE, vision_feature_layer=-1)
-    rows = [prompt(image_tokens=4, words=9, pad=0), prompt(image_tokens=4, words=6, pad=3)]
-    return LlavaForConditionalGeneration(config), {**text_inputs(rows), "pixel_values": torch.randn(2, 3, 32, 32)}
+    return LlavaForConditionalGeneration(config), {**two_prompts(), "pixel_values": torch.randn(2, 3, 32, 32)}
 
 
 def gemma3(window: int = 8) -> tuple[Any, dict[str, torch.Tensor]]:
@@ -82,7 +90,7 @@ def gemma3(window: int = 8) -> tuple[Any, dict[str, torch.Tensor]]:
     vision = SiglipVisionConfig(**VISION, image_size=56, patch_size=14)
     tokens = {"image_token_index": IMAGE, "boi_token_index": START, "eoi_token_index": END, "mm_tokens_per_image": 4}
     config = Gemma3Config(text_config=text, vision_config=vision, **tokens)
-    inputs = text_inputs([prompt(image_tokens=4, words=9, pad=0), prompt(image_tokens=4, words=6, pad=3)])
+    inputs = two_prompts()
     inputs["token_type_ids"] = (inputs["input_ids"] == IMAGE).long()
     return Gemma3ForConditionalGeneration(config), {**inputs, "pixel_values": torch.randn(2, 3, 56, 56)}
 
@@ -90,21 +98,19 @@ def gemma3(window: int = 8) -> tuple[Any, dict[str, torch.Tensor]]:
 def qwen(version: str) -> tuple[Any, dict[str, torch.Tensor]]:
     rope = {"rope_type": "default", "mrope_section": [2, 3, 3], "rope_theta": 10000.0}
     text = {**TEXT, **TOKENS, "num_hidden_layers": 2, "num_key_value_heads": 2, "rope_parameters": rope}
-    vision = {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 2, "out_hidden_size": 64}
-    vision |= {"spatial_merge_size": 2, "temporal_patch_size": 2}
+    vision = {**QWEN_VISION, "spatial_merge_size": 2, "temporal_patch_size": 2}
     model: Any
     if version == "2.5":
-        vision |= {"patch_size": 14, "window_size": 56, "fullatt_block_indexes": [1], "in_chans": 3}
+        vision |= {"window_size": 56, "fullatt_block_indexes": [1], "in_chans": 3}
         config = Qwen2_5_VLConfig(text_config=text, vision_config=vision, vision_end_token_id=END, **PLACES)
         model = Qwen2_5_VLForConditionalGeneration(config)
     else:
-        vision |= {"patch_size": 14, "in_channels": 3, "num_position_embeddings": 16, "deepstack_visual_indexes": [0]}
+        vision |= {"in_channels": 3, "num_position_embeddings": 16, "deepstack_visual_indexes": [0]}
         text |= {"head_dim": 16}
         config3 = Qwen3VLConfig(text_config=text, vision_config=vision, vision_end_token_id=END, **PLACES)
         model = Qwen3VLForConditionalGeneration(config3)
     # Two images of different size, so that the prompts have different numbers of tokens and rotary offsets.
-    rows = [prompt(image_tokens=6, words=9, pad=0), prompt(image_tokens=4, words=9, pad=2)]
-    inputs = text_inputs(rows)
+    inputs = two_prompts(image_tokens=(6, 4), words=(9, 9))
     inputs["mm_token_type_ids"] = (inputs["input_ids"] == IMAGE).long()
     inputs["image_grid_thw"] = torch.tensor([[1, 4, 6], [1, 4, 4]])
     return model, {**inputs, "pixel_values": torch.randn(24 + 16, 3 * 2 * 14 * 14)}
@@ -116,8 +122,7 @@ def qwen35() -> tuple[Any, dict[str, torch.Tensor]]:
     linear = {"linear_key_head_dim": 16, "linear_value_head_dim": 16, "linear_num_key_heads": 2}
     text = {**TEXT, **TOKENS, **linear, "linear_num_value_heads": 4, "num_hidden_layers": 4, "num_key_value_heads": 2}
     text |= {"head_dim": 16, "rope_parameters": rope}
-    vision = {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 2, "out_hidden_size": 64}
-    vision |= {"patch_size": 14, "num_position_embeddings": 16}
+    vision = {**QWEN_VISION, "num_position_embeddings": 16}
     config = Qwen3_5Config(text_config=text, vision_config=vision, vision_end_token_id=END, **PLACES)
     return Qwen3_5ForConditionalGeneration(config), qwen("3")[1]
 
@@ -137,7 +142,7 @@ def mllama() -> tuple[Any, dict[str, torch.Tensor]]:
     vision |= {"vision_output_dim": 64, "intermediate_layers_indices": [0]}
     vision |= {"supported_aspect_ratios": [[1, 1], [1, 2], [2, 1]]}
     config = MllamaConfig(text_config=text, vision_config=vision, image_token_index=IMAGE)
-    inputs = text_inputs([prompt(image_tokens=1, words=9, pad=0), prompt(image_tokens=1, words=6, pad=3)])
+    inputs = two_prompts(image_tokens=(1, 1))
     seen = (inputs["input_ids"] == IMAGE).cumsum(1)[:, :, None, None] * torch.tensor([[1, 1], [1, 0]])[:, None, None]
     inputs |= {"aspect_ratio_ids": torch.tensor([[2], [1]]), "aspect_ratio_mask": torch.tensor([[[1, 1]], [[1, 0]]])}
     inputs |= {"cross_attention_mask": seen, "pixel_values": torch.randn(2, 1, 2, 3, 28, 28)}
@@ -145,8 +150,8 @@ def mllama() -> tuple[Any, dict[str, torch.Tensor]]:
 
 
 def text_only() -> tuple[Any, dict[str, torch.Tensor]]:
-    rows = [[2, *range(10, 24)], [PAD, PAD, 2, *range(30, 42)]]
-    return LlamaForCausalLM(LlamaConfig(**TEXT, num_hidden_layers=2)), text_inputs(rows)
+    inputs = text_inputs([[2, *range(10, 24)], [2, *range(30, 42)]])
+    return LlamaForCausalLM(LlamaConfig(**TEXT, num_hidden_layers=2)), inputs
 
 
 def paligemma(text: str) -> tuple[Any, dict[str, torch.Tensor]]:
@@ -156,7 +161,7 @@ def paligemma(text: str) -> tuple[Any, dict[str, torch.Tensor]]:
     config = PaliGemmaConfig(
         text_config=shape, vision_config=vision, image_token_index=IMAGE, projection_dim=64, hidden_size=64
     )
-    inputs = text_inputs([prompt(image_tokens=4, words=9, pad=0), prompt(image_tokens=4, words=6, pad=3)])
+    inputs = two_prompts()
     inputs["token_type_ids"] = torch.zeros_like(inputs["input_ids"])
     return PaliGemmaForConditionalGeneration(config), {**inputs, "pixel_values": torch.randn(2, 3, 28, 28)}
 
@@ -174,26 +179,15 @@ FAMILIES = {
     "paligemma": lambda: paligemma("gemma"),
     "paligemma 2": lambda: paligemma("gemma2"),
 }
-PER_PROMPT = {"pixel_values", "image_grid_thw"}
 TOKENIZER = SimpleNamespace(
     eos_token_id=EOS, all_special_ids=[PAD, EOS], decode=lambda ids, **_: " ".join(map(str, ids))
 )
 
 
-@pytest.fixture(params=FAMILIES.values(), ids=FAMILIES.keys())
-def family(request: pytest.FixtureRequest) -> tuple[Any, dict[str, torch.Tensor]]:
+def family(name: str) -> tuple[Any, dict[str, torch.Tensor]]:
     torch.manual_seed(0)
-    model, inputs = request.param()
+    model, inputs = FAMILIES[name]()
     return sharpen(model), inputs
-
-
-def first_prompt(inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The first row alone; it has no padding."""
-    one = {name: value[:1] for name, value in inputs.items() if name not in PER_PROMPT}
-    if "image_grid_thw" in inputs:
-        patches = int(inputs["image_grid_thw"][0].prod())
-        return {**one, "image_grid_thw": inputs["image_grid_thw"][:1], "pixel_values": inputs["pixel_values"][:patches]}
-    return {**one, **{name: inputs[name][:1] for name in PER_PROMPT & inputs.keys()}}
 
 
 def repeat_prompts(inputs: dict[str, torch.Tensor], owners: list[int]) -> dict[str, torch.Tensor]:
@@ -213,28 +207,22 @@ def sampler_and_reader(model: Any, draws: list[Draw]) -> tuple[TokenSampler, Ans
     return sampler, AnswerReader(TOKENIZER, model.generation_config, ())
 
 
-def test_rows_that_finish_leave_the_batch_and_change_nothing(
-    family: tuple[Any, dict[str, torch.Tensor]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, inputs = family
+@pytest.mark.parametrize("name", FAMILIES)
+def test_rows_that_finish_leave_the_batch_and_change_nothing(name: str) -> None:
+    model, inputs = family(name)
+    shared = SharedPrefill(model)
+    assert shared.error(repeat_prompts(inputs, [0])) < 1e-4  # the check passes where sharing is right
     model.generation_config.eos_token_id = list(range(60, 85))  # every fourth token ends an answer
     owners = [0] * 6 + [1] * 6
     draws = [Draw("clean", i, 1.5 if i % 6 else 0.1, i) for i in range(len(owners))]
-    shared = SharedPrefill(model)
-    widths: list[int] = []
-    advance = shared.advance
-
-    def spy(state: Any, cache: Any, tokens: torch.Tensor) -> Any:
-        widths.append(len(tokens))
-        return advance(state, cache, tokens)
-
-    monkeypatch.setattr(shared, "advance", spy)
-    answers = shared.decode(inputs, owners, *sampler_and_reader(model, draws), 14)
+    with patch.object(shared, "advance", wraps=shared.advance) as advance:
+        answers = shared.decode(inputs, owners, *sampler_and_reader(model, draws), 14)
     plain = PlainGeneration(model).decode(repeat_prompts(inputs, owners), *sampler_and_reader(model, draws), 14)
     assert [answer.text for answer in answers] == [answer.text for answer in plain]
     assert [a.mean_logprob for a in answers] == pytest.approx([a.mean_logprob for a in plain], abs=5e-5)
     assert len({answer.n_tokens for answer in answers}) > 2
-    assert widths[-1] < widths[0]
+    first, *_, last = (len(call.args[2]) for call in advance.call_args_list)
+    assert last < first
 
 
 @pytest.mark.slow
@@ -242,13 +230,11 @@ def test_rows_that_finish_leave_the_batch_and_change_nothing(
 @pytest.mark.parametrize("penalty", [1.05, 1.3])
 def test_a_repetition_penalty_does_not_count_padding_as_said(penalty: float, way: str) -> None:
     """Where padding is the end token, as in many models, a short prompt would end its answers later beside a long."""
-    torch.manual_seed(0)
-    model, inputs = llava()
-    model = sharpen(model)
+    model, inputs = family("llava")
     model.generation_config.repetition_penalty = penalty
     padding = inputs["attention_mask"] == 0
     inputs["input_ids"] = inputs["input_ids"].masked_fill(padding, EOS)
-    long, short = first_prompt(inputs)["input_ids"].shape[1], int((~padding[1]).sum())
+    long, short = inputs["input_ids"].shape[1], int((~padding[1]).sum())
     assert short < long
     alone = {name: value[1:] for name, value in inputs.items()}
     alone |= {name: alone[name][:, long - short :] for name in ("input_ids", "attention_mask")}
@@ -265,17 +251,11 @@ def test_a_repetition_penalty_does_not_count_padding_as_said(penalty: float, way
     assert decode(alone, [0] * len(draws)) == decode(inputs, [0, *[1] * len(draws)])
 
 
-def test_the_check_passes_where_sharing_is_right(family: tuple[Any, dict[str, torch.Tensor]]) -> None:
-    model, inputs = family
-    assert SharedPrefill(model).error(first_prompt(inputs)) < 1e-4
-
-
 @pytest.mark.parametrize(("name", "forgets"), [("gemma3", True), ("qwen2.5-vl", True), ("qwen2.5-vl", False)])
 def test_the_check_finds_what_is_forgotten(name: str, forgets: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Token types that do not reach the prefill, and positions that ignore the image: silent in the literature."""
-    torch.manual_seed(0)
-    model, inputs = FAMILIES[name]()
-    shared = SharedPrefill(sharpen(model))
+    model, inputs = family(name)
+    shared = SharedPrefill(model)
     prefill = shared.prefill
 
     def wrong(inputs: dict[str, torch.Tensor], owners: list[int]) -> Any:
@@ -286,4 +266,4 @@ def test_the_check_finds_what_is_forgotten(name: str, forgets: bool, monkeypatch
         return state, cache
 
     monkeypatch.setattr(shared, "prefill", wrong)
-    assert shared.error(first_prompt(inputs)) > 1e-2
+    assert shared.error(repeat_prompts(inputs, [0])) > 1e-2

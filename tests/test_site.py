@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
@@ -33,31 +33,9 @@ def extra_or_skip() -> None:
         pytest.importorskip(package, reason="the site needs the extra [docs]: pip install 'hedge-tasks[docs]'")
 
 
-@pytest.fixture(scope="module")
-def generated() -> ModuleType:
+def module(name: str) -> SimpleNamespace:
     extra_or_skip()
-    return module("generated")
-
-
-@pytest.fixture(scope="module")
-def notebooks() -> ModuleType:
-    extra_or_skip()
-    return module("notebooks")
-
-
-@pytest.fixture(scope="module")
-def build() -> ModuleType:
-    return module("build")
-
-
-def module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"site_{name}", SITE / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = found  # its dataclasses look themselves up
-    spec.loader.exec_module(found)
-    return found
+    return SimpleNamespace(**runpy.run_path(str(SITE / f"{name}.py")))
 
 
 @pytest.fixture(scope="module")
@@ -155,17 +133,18 @@ def test_every_link_goes_somewhere(site: Path, pages: dict[Path, Page]) -> None:
     assert list(broken(site, pages)) == []
 
 
-def test_links_to_files_become_downloads_and_a_broken_one_an_error(build: ModuleType, tmp_path: Path) -> None:
+def test_links_to_files_become_downloads_and_a_broken_one_an_error(tmp_path: Path) -> None:
+    with_known_links = module("build").with_known_links
     readme = REPOSITORY / "README.md"
-    said = build.with_known_links("[a](docs/guard.md#x) [b](pyproject.toml) [c](docs) [d](tasks)", readme, tmp_path)
+    said = with_known_links("[a](docs/guard.md#x) [b](pyproject.toml) [c](docs) [d](tasks)", readme, tmp_path)
     assert said == "[a](docs/guard.md#x) [b](pyproject.toml) c [d](tasks/README.md)"
     assert (tmp_path / "pyproject.toml").is_file()
-    notebook = build.with_known_links("[e](docs/notebooks/own_answers.md)", readme, tmp_path)
+    notebook = with_known_links("[e](docs/notebooks/own_answers.md)", readme, tmp_path)
     assert notebook == "[e](docs/notebooks/own_answers.ipynb)"
     fenced = "```\n[x](nowhere.md)\n```\n"
-    assert build.with_known_links(fenced, readme, tmp_path) == fenced
+    assert with_known_links(fenced, readme, tmp_path) == fenced
     with pytest.raises(FileNotFoundError, match=r"README.md: nowhere.md is not there"):
-        build.with_known_links("[x](nowhere.md)", readme, tmp_path)
+        with_known_links("[x](nowhere.md)", readme, tmp_path)
 
 
 NOTEBOOK = """---
@@ -187,7 +166,8 @@ assert i == %d
 """
 
 
-def test_a_notebook_is_run_and_one_that_fails_ends_the_build(notebooks: ModuleType, tmp_path: Path) -> None:
+def test_a_notebook_is_run_and_one_that_fails_ends_the_build(tmp_path: Path) -> None:
+    notebooks = module("notebooks")
     assert notebooks.is_notebook(NOTEBOOK)
     assert not notebooks.is_notebook("# Title\n")
     page, download = tmp_path / "docs" / "a.ipynb", tmp_path / "downloads" / "a.ipynb"
@@ -204,7 +184,8 @@ def test_a_notebook_is_run_and_one_that_fails_ends_the_build(notebooks: ModuleTy
         notebooks.put(NOTEBOOK % 3, tmp_path / "b.ipynb", download, dict(os.environ))
 
 
-def test_the_notebook_for_colab_has_the_cells_that_are_run_here(notebooks: ModuleType) -> None:
+def test_the_notebook_for_colab_has_the_cells_that_are_run_here() -> None:
+    notebooks = module("notebooks")
     page, colab = (REPOSITORY / "docs" / "notebooks" / f"{notebooks.FOR_COLAB}.{ending}" for ending in ("md", "ipynb"))
     title, install, *cells = notebooks.nbformat.read(colab, 4).cells
     assert "pip install" in install.source
@@ -221,10 +202,11 @@ def test_there_is_a_notebook_for_each_door_and_it_was_run(pages: dict[Path, Page
         assert any(link.endswith(f"{name}.ipynb") for link in page.links), name
 
 
-def test_numbers_of_the_advice_are_those_of_the_table(generated: ModuleType) -> None:
+def test_numbers_of_the_advice_are_those_of_the_table() -> None:
+    with_measured = module("generated").with_measured
     table = "## Leaderboard at 10 draws\n| 1 | `msp`, `nll` | 10 | 0.800 | i | 0.700 | i |  |  |\n"
-    assert generated.with_measured("<auroc nll>, <b>", table) == "0.800 and 0.700, <b>"
+    assert with_measured("<auroc nll>, <b>", table) == "0.800 and 0.700, <b>"
     with pytest.raises(KeyError):
-        generated.with_measured("<auroc se>", table)
+        with_measured("<auroc se>", table)
     with pytest.raises(ValueError, match="no table"):
-        generated.with_measured("", "")
+        with_measured("", "")

@@ -147,10 +147,6 @@ def share_right(records: list[Any]) -> float:
     return sum(record["pred"] == record["gold"] for record in records) / len(records)
 
 
-def write_submission(records: list[Any], args: Any) -> None:
-    raise AssertionError("never called")
-
-
 def write_here(records: list[Any]) -> float:
     Path("submission.json").write_text("[]")
     return share_right(records)
@@ -230,10 +226,10 @@ def test_which_number_of_a_document_is_the_judge(
     [
         (lambda a: {"cider": graded(a)}, {"cider": max}, {}, r"cider: 0, 0\.6, 1.*judge=cider, with :threshold=0\.5"),
         (lambda a: {"acc": graded(a)}, {"acc": max}, {"judge": "acc"}, r"acc: 0, 0\.6, 1"),
-        (lambda a: {"a": {"pred": a}}, {"a": write_submission}, {}, "nothing that is a number"),
         (lambda a: {"acc": 1}, {"acc": max}, {}, "acc: 1"),
         (lambda a: {"acc": 1}, {"acc": max}, {"judge": "ac"}, "did you mean 'acc'"),
         (lambda a: 1 / 0, {"acc": max}, {}, "ZeroDivisionError"),
+        (lambda a: [], {"acc": max}, {}, "list instead of metrics"),
         # It asks a model only where the answer is not the reference: those answers would have no label.
         (lambda a: {"acc": a == "right" or connect()}, {"acc": max}, {"judge": "acc"}, "connects to 127.0.0.1"),
     ],
@@ -282,35 +278,19 @@ def test_a_missing_number_is_no_label() -> None:
     assert "but other" in verdicts[2].reason
 
 
-class Stock:
-    """As much of a stock task as its scoring needs."""
-
-    config, _filters = Metrics.config, Metrics._filters
-
-    def process_results(self, document: Any, results: list[str]) -> Any:
-        if results[0] == "asks":
-            socket.create_connection(("127.0.0.1", 9), timeout=0.1)
-        document["seen"].append(results[0])
-        return {"right": float(document["seen"] == [results[0]])} if results[0] != "list" else []
-
-
-def test_what_goes_wrong_is_a_fault_and_nothing_connects() -> None:
-    from hedge_tasks.lmms.stock.scoring import StockScoring
-
-    scoring = StockScoring(Stock())
-    assert scoring.score({"seen": []}, "asks").connects == "127.0.0.1"
-    assert scoring.score({"seen": []}, "alive").fault is None
-    assert "KeyError" in str(scoring.score({}, "x").fault)
-    assert "list instead of metrics" in str(scoring.score({"seen": []}, "list").fault)
-
-
 def test_each_answer_gets_a_document_of_its_own() -> None:
     from hedge_tasks.lmms.stock.scoring import StockScoring
 
-    documents = [{"seen": []} for _ in range(7)]
-    scored = StockScoring(Stock()).score_all(documents, ["x"] * 7)
-    assert [outcome.metrics["right"] for _, outcome in scored["none"]] == [1.0] * 7
-    assert documents == [{"seen": []}] * 7
+    class Takes(Metrics):
+        """Changes the document that it is given, as some do."""
+
+        def process_results(self, document: Any, results: list[str]) -> Any:
+            return {"taken": document["parts"].pop()}
+
+    documents = [{"parts": [1]}] * 7
+    scored = StockScoring(Takes(None, {})).score_all(documents, ["x"] * 7)
+    assert [outcome.metrics for _, outcome in scored["none"]] == [{"taken": 1}] * 7
+    assert documents == [{"parts": [1]}] * 7
 
 
 def test_an_aggregation_that_fails_or_connects_is_one_row_without_a_number(said: list[str]) -> None:
@@ -318,12 +298,8 @@ def test_an_aggregation_that_fails_or_connects_is_one_row_without_a_number(said:
 
     from hedge_tasks.lmms.stock.scoring import StockScoring
 
-    def asks(items: Any, args: Any) -> float:
-        socket.create_connection(("127.0.0.1", 9), timeout=0.1)
-        return 1.0
-
-    scoring = StockScoring(Stock())
-    aggregation = scoring.guarded(asks, "hedge:x, acc")
+    scoring = StockScoring(Metrics(None, {}))
+    aggregation = scoring.guarded(lambda items, args: connect(), "hedge:x, acc")
     assert "args" in inspect.signature(aggregation).parameters
     assert math.isnan(aggregation([1], args=None))
     assert any("Connects: 127.0.0.1" in line for line in said)

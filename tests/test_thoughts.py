@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from statistics import mean
 from types import SimpleNamespace
 from typing import Any
 
@@ -136,31 +137,20 @@ def in_openai(reply: ThinkingReply, *, cut: int | None = None, until: tuple[str,
 
 @pytest.mark.framework
 @pytest.mark.parametrize("name", REPLIES)
-def test_a_thinking_reply_is_the_same_answer_in_every_adapter(name: str) -> None:
+@pytest.mark.parametrize(("until", "kept"), [((), 6), ((", 5", " be", "\n"), 2), (("upper", " the"), 0)])
+def test_a_thinking_reply_is_the_same_answer_in_every_adapter(name: str, until: tuple[str, ...], kept: int) -> None:
+    """A stop text ends the answer, and no thought that has it."""
     reply = REPLIES[name]
-    answers = [adapter(reply) for adapter in (in_hf, in_vllm, in_openai)]
-    for answer in answers:
-        assert answer.text == reply.said
-        assert (answer.mean_logprob, answer.n_tokens, answer.end_logprob) == (-0.25, len(reply.answer), -4.0)
-        assert answer.tokens == tuple((text, -0.25) for text in reply.answer)
-        assert answer.thought is not None
-        assert answer.thought.n_tokens == len(reply.thought)
-        expected = sum(logprob for _, logprob in reply.tokens[: len(reply.thought)]) / len(reply.thought)
-        assert answer.thought.mean_logprob == pytest.approx(expected, abs=1e-5)
-
-
-@pytest.mark.framework
-@pytest.mark.parametrize("name", REPLIES)
-@pytest.mark.parametrize("until", [(", 5", " be", "\n"), ("upper", " the")])
-def test_a_stop_text_ends_the_answer_and_no_thought_in_any_adapter(name: str, until: tuple[str, ...]) -> None:
-    reply = REPLIES[name]
+    logprobs = [logprob for _, logprob in reply.tokens]
     for adapter in (in_hf, in_vllm, in_openai):
         answer = adapter(reply, until=until)
-        kept = ["upper", " left"] if " be" in until else []
-        assert (answer.text, answer.finish, answer.end_logprob) == ("".join(kept), "stop", None)
-        assert (answer.mean_logprob, answer.n_tokens) == (-0.25, len(kept))
+        assert answer.text == "".join(reply.answer[:kept]).strip()
+        assert (answer.mean_logprob, answer.n_tokens, answer.finish) == (-0.25, kept, "stop")
+        assert answer.end_logprob == (None if until else -4.0)
+        assert until or answer.tokens == tuple((text, -0.25) for text in reply.answer)
         assert answer.thought is not None
         assert answer.thought.n_tokens == len(reply.thought)
+        assert answer.thought.mean_logprob == pytest.approx(mean(logprobs[: len(reply.thought)]), abs=1e-5)
 
 
 @pytest.mark.framework
