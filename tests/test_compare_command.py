@@ -56,7 +56,7 @@ def test_p_values_are_those_of_all_rows_together(tmp_path: Path, printed: Callab
     for name in ("se", "radflag", "vase"):
         family.append(compare_runs([s[name] for s in a], first, [s[name] for s in b], second, groups=groups))
     adjusted = max_t([comparison.of(s.id for s in a) for comparison in family])
-    assert [row["p"] for row in rows] == pytest.approx(adjusted)
+    assert [row["p_max_t"] for row in rows] == pytest.approx(adjusted)
 
 
 def test_two_scores_of_one_run(tmp_path: Path, printed: Callable[..., Any]) -> None:
@@ -66,7 +66,7 @@ def test_two_scores_of_one_run(tmp_path: Path, printed: Callable[..., Any]) -> N
     columns = [s["vase"] for s in scores], [s["se"] for s in scores], [s.label for s in scores]
     expected = compare_scores(*columns, groups=[s.group for s in scores])
     assert (row["what"], row["a"], row["b"]) == ("exact", "VASE", "SE")
-    assert (row["difference"]["value"], row["p"]) == (
+    assert (row["difference"]["value"], row["p_exploratory"]) == (
         pytest.approx(expected.difference),
         pytest.approx(expected.p_value),
     )
@@ -113,4 +113,4 @@ def test_within_one_run_all_detectors_are_compared_that_differ_in_one_thing(
     only = printed("compare", saved(run, tmp_path), "--clustering", "asked", "--detectors", "se,vase")["comparisons"]
     assert [(row["what"], row["a"], row["b"]) for row in only] == [("asked", "SE", "VASE")]
     mine = rows["asked", "SE", "VASE"]  # of one run p is exploratory: no other row changes it
-    assert (mine["value_a"], mine["p"]) == (only[0]["value_a"], only[0]["p"])
+    assert (mine["value_a"], mine["p_exploratory"]) == (only[0]["value_a"], only[0]["p_exploratory"])

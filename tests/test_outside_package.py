@@ -121,7 +121,7 @@ def test_its_run_has_a_report_that_its_own_number_leads(outside: Outside) -> Non
     firm = values(outside)["firmness"]
     assert text.split("<dt>firmness ↑</dt>")[1].startswith(f"<dd>{firm:.3f}<small>")
     rows = json.loads(outside.hedge("compare", "out", "out", "--json"))["comparisons"]
-    assert [(row["value_a"], row["p"]) for row in rows if row["what"] == "firmness"] == [(firm, 1.0)]
+    assert [(row["value_a"], row["p_max_t"]) for row in rows if row["what"] == "firmness"] == [(firm, 1.0)]
 
 
 def test_its_run_has_a_place_on_a_board(outside: Outside) -> None:

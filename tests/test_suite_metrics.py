@@ -60,4 +60,4 @@ def test_two_runs_are_compared_by_the_suites_numbers(tmp_path: Path, printed: Ca
         assert [rows[name]["value_a"], rows[name]["value_b"]] == pytest.approx(expected)
         assert rows[name]["difference"]["value"] == pytest.approx(expected[0] - expected[1])
         assert rows[name]["difference"]["n"] == 60
-        assert rows[name]["p"] < 0.05
+        assert rows[name]["p_max_t"] < 0.05

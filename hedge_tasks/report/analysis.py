@@ -263,7 +263,7 @@ def _of_labels(first: Analysis, second: Analysis) -> Iterator[tuple[str, Compari
 
 def table_of(pairs: Sequence[Pair]) -> Table:
     """Return comparisons as a table; a difference is of the first less the second, on the documents that both have."""
-    adjusted = any(pair.p_adjusted is not None for pair in pairs)
+    p = "p_max_t" if any(pair.p_adjusted is not None for pair in pairs) else "p_exploratory"
     sides = {(pair.topic, pair.a, pair.b) for pair in pairs}
     notes = [f"{topic}: a is {a}, b is {b}." for topic, a, b in sides if len(sides) == 1 and (a, b) != ("a", "b")]
     if any(pair.number.endswith(_BY_JUDGE) for pair in pairs):
@@ -272,11 +272,11 @@ def table_of(pairs: Sequence[Pair]) -> Table:
         *map(Column, ("what",) if len(sides) == 1 else ("of", "what", "a", "b")),
         *map(Column, ("value_a", "value_b")),
         Column("difference", "a - b", format=SIGNED, interval=True),
-        Column("p", "p (max-T)" if adjusted else "p (exploratory)", show="p"),
+        Column(p, show="p"),
         Column("pairs", "paired", show="n", of="difference"),
         Column("rarer", "rarer class", show="n_rarer", of="difference"),
     ]
     rows = [
-        {"of": pair.topic, "what": pair.number, "a": pair.a, "b": pair.b, **pair.values, "p": pair.p} for pair in pairs
+        {"of": pair.topic, "what": pair.number, "a": pair.a, "b": pair.b, **pair.values, p: pair.p} for pair in pairs
     ]
     return Table(columns, rows, "Paired differences, on the same answers", notes)
