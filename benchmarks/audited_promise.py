@@ -41,7 +41,7 @@ def row(judge: str, budget: int, splits: int) -> str:
         found = strata_of(judged.tolist(), budget)
         ids = [str(i) for i in range(N)]
         said = {ids[i]: MEANINGS[0 if y[i] else 1] for i in found.drawn(random.Random(split))}
-        alike = drawn_alike(ExpertAudit(found.titles, dict(zip(ids, found.stratum.tolist(), strict=True)), said), split)
+        alike = drawn_alike(ExpertAudit(dict(zip(ids, found.stratum.tolist(), strict=True)), said), split)
         kept += len(alike)
         by_experts = np.array([y[i] if id in alike else math.nan for i, id in enumerate(ids)])
         for side, labels in enumerate((by_experts, judged.astype(float))):

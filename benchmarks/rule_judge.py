@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from hedge_tasks.judging import Case, Verdict, build_judge
-from hedge_tasks.judging.rule.judge import SILENT
+from hedge_tasks.replies.reading import UNANSWERED
 from hedge_tasks.statistics.agreement import Agreement, cohen_kappa, percent_agreement
 
 Row = dict[str, Any]
@@ -69,7 +69,7 @@ def of_hold_out(name: str, of: Case) -> bool:
 
 def silent(verdict: Verdict) -> bool:
     """Does the judge say that the answer claims nothing?"""
-    return verdict.label is None and verdict.reason.partition(":")[0] in SILENT
+    return verdict.label is None and verdict.basis in UNANSWERED
 
 
 def unlabelled(folder: Path, number: int) -> None:

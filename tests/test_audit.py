@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from finished_runs import finished_run
 from printed import json_of
@@ -108,8 +110,6 @@ def test_codes_and_people_are_checked() -> None:
         put_together(plan, [said[0]._replace(code=f"{said[0].code}x")])
     with pytest.raises(DataError, match="a second time"):
         put_together(plan, [*said, said[0]])
-    with pytest.raises(DataError, match="another run"):
-        put_together(plan, said).on(["strange"])
 
 
 def test_most_people_decide_and_who_disagree_do_not() -> None:
@@ -117,19 +117,39 @@ def test_most_people_decide_and_who_disagree_do_not() -> None:
     plan = make_plan(run, n=20)
     first = answers_of(plan, truth, "a")
     other = {MEANINGS[0]: MEANINGS[1], MEANINGS[1]: MEANINGS[0]}
-    second = [e._replace(rater="b", meaning=other[e.meaning] if i < 3 else e.meaning) for i, e in enumerate(first)]
+    second = [e._replace(rater="b", meaning=other[e.meaning] if i < 1 else e.meaning) for i, e in enumerate(first)]
     audit = put_together(plan, [*first, *second])
-    assert (audit.n_labels, audit.undecided, audit.lost, audit.raters) == (17, 3, 0, 2)
+    assert (audit.n_labels, audit.missing, audit.raters) == (19, 1, 2)
     assert audit.kappa is not None
     assert audit.kappa.n == 20
     third = [e._replace(rater="c") for e in first]
     audit = put_together(plan, [*first, *second, *third])
-    assert (audit.n_labels, audit.undecided) == (20, 0)
+    assert (audit.n_labels, audit.missing) == (20, 0)
     assert all(audit.verdicts[id] == WORDS[truth[id]] for id in plan.codes.values())
-    assert put_together(plan, first[:15]).lost == 5
-    unsure = [e._replace(rater=rater, meaning=CANNOT_TELL) for rater in "bd" for e in first[:4]]
-    audit = put_together(plan, [*first, *unsure])
-    assert (audit.n_labels, audit.undecided, audit.lost) == (16, 4, 0)
+
+
+@pytest.mark.parametrize("unsure", [False, True])
+def test_where_more_is_missing_than_one_in_twenty_or_a_whole_stratum_no_number_follows(unsure: bool) -> None:
+    """Blank or "cannot tell": what people leave is not like the rest."""
+    run, truth = misjudged(240)
+    plan = make_plan(run, n=100)
+    said = answers_of(plan, truth)
+
+    def left(out: list[ExpertSaid]) -> ExpertAudit:
+        rest = [e for e in said if e not in out]
+        return put_together(plan, [*rest, *(e._replace(meaning=CANNOT_TELL) for e in out if unsure)])
+
+    assert (left(said[:5]).n_labels, left(said[:5]).missing) == (95, 5)
+    wrong = sum(e.meaning == MEANINGS[0] for e in said[6:])
+    with pytest.raises(DataError, match=rf"^6 of 100 answers .* no number follows: {wrong} to {wrong + 6} are hall"):
+        left(said[:6])
+    few = replace(run, answer_sets=tuple(a.with_label(int(i < 12)) for i, a in enumerate(run.answer_sets)))
+    plan = make_plan(few, n=100)
+    said = answers_of(plan, truth)
+    judged = [e for e in said if plan.documents[plan.codes[e.code]] == 1]
+    assert len(judged) == 5
+    with pytest.raises(DataError, match=r"labels of 95 of 95 judged supported, 0 of 5 judged hallucinated"):
+        left(judged)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -210,10 +230,20 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert main(["audit", "plan", str(path), "--budget", "60", "--out", str(folder)]) == 0
     assert "60 of 240" in capsys.readouterr().out
     plan = read_plan(folder / "plan.json")
-    rows = [f"{code},{WORDS[truth[id]]}" for code, id in plan.codes.items()]
+    table = pd.read_csv(folder / "labels.csv", dtype=str, keep_default_na=False)
+    table["label"] = [WORDS[truth[plan.codes[code]]] for code in table["code"]]
     files = [str(folder / f"labels-{i}.csv") for i in (1, 2)]
     for file in files:
-        Path(file).write_text("\n".join(["code,label", *rows]))
+        table.to_csv(file, index=False)
+    shifted = table.assign(code=np.roll(table["code"], 1))
+    for columns in (["question"], ["answer"], []):  # as a spreadsheet does where one column is sorted alone
+        shifted.drop(columns=columns).to_csv(folder / "shifted.csv", index=False)
+        assert main(["audit", "apply", str(path), str(folder / "shifted.csv")]) == 2
+        assert re.search(r"shifted\.csv:\d+: .* is not the (question|answer) of a", capsys.readouterr().err)
+    half = table.assign(label=table["label"].where(table["label"] == "supported", ""))
+    half.to_csv(folder / "half.csv", index=False)
+    assert main(["audit", "apply", str(path), str(folder / "half.csv")]) == 2
+    assert "no number follows" in capsys.readouterr().err
     facts = json_of(capsys, ["audit", "apply", str(path), *files, "--detectors", "se,radflag", "--json"])
     numbers = {row["number"]: row for row in facts["numbers"]}
     assert numbers["se_auroc"]["experts"]["n_labels"] == 60
@@ -226,10 +256,6 @@ def test_from_plan_to_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert again is not None
     assert again.n_labels == 60
     assert audit_of(replace(kept, path=None)) is None
-    # Every table of the run has both columns now.
-    for command in (["rescore"], ["detectors"], ["compare"], ["compare", str(path)]):
-        assert main([*command, str(path)]) == 0
-        assert "60 labels of experts" in capsys.readouterr().out, command
     (tmp_path / "runs" / kept.path.with_suffix(ENDING).name).write_text("{}")
     assert main(["rescore", str(path)]) == 2
     assert "plan" in capsys.readouterr().err

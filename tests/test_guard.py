@@ -15,10 +15,12 @@ from hedge_tasks.cli import main
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.guard.calibrate import PolicyCheck, apart, calibrate, check, groups_of, labels_of, of_type
+from hedge_tasks.guard.calibrate import PolicyCheck, _enough, apart, calibrate, check, groups_of, labels_of, of_type
 from hedge_tasks.guard.policy import differences, load_policy, save_policy
+from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run, save_run
 from hedge_tasks.runs.scorers import scorer_of
+from hedge_tasks.statistics.base import wilson
 
 SAMPLING = {"n": 6, "temperature": 1.0, "seed": 1, "decoding": "pure"}
 
@@ -56,10 +58,8 @@ def test_a_policy_comes_back_from_its_file_and_no_other_one_does(tmp_path: Path)
 
 
 def test_it_is_checked_on_new_documents_and_not_on_its_own() -> None:
-    found = check(POLICY, run_of(2))
-    assert found.held
-    assert not found.refuted
-    assert not found.shifted
+    found = check(POLICY, run_of(2, 1200))
+    assert (found.outcome, found.enough, found.shifted, found.judge) == ("held", None, False, "rule 1")
     with pytest.raises(DataError, match="the documents it was calibrated on"):
         check(POLICY, RUN)
     others = {a.id: a.answers for a in run_of(2).answer_sets}
@@ -68,7 +68,7 @@ def test_it_is_checked_on_new_documents_and_not_on_its_own() -> None:
         check(POLICY, replace(RUN, answer_sets=drawn_again))
 
 
-def test_a_promise_holds_up_to_its_risk_and_is_refuted_below_the_interval() -> None:
+def test_a_promise_holds_from_the_end_of_the_interval_on_and_is_broken_before_it() -> None:
     run = run_of(2, 100)
     risk = check(POLICY, run).risk
     assert risk.value is not None
@@ -77,8 +77,12 @@ def test_a_promise_holds_up_to_its_risk_and_is_refuted_below_the_interval() -> N
     def promised(promise: float) -> PolicyCheck:
         return check(POLICY.replaced(promise=POLICY.promise.replaced(risk=promise)), run)
 
-    at_border(lambda promise: promised(promise).held, risk.value, "011")
-    at_border(lambda promise: promised(promise).refuted, risk.interval[0], "100")
+    at_border(lambda promise: promised(promise).outcome == "held", risk.interval[1], "011")
+    at_border(lambda promise: promised(promise).outcome == "broken", risk.interval[0], "100")
+    at_border(lambda promise: promised(promise).enough is None, risk.value, "110")
+    for wrong, n, promise in ((0, 1, 0.4), (3, 20, 0.2), (9, 120, 0.1)):
+        enough = _enough(Number(wrong / n, interval=wilson(wrong / n, n, 0.95), n=n), promise) or 0
+        assert wilson(wrong / n, enough, 0.95)[1] <= promise < wilson(wrong / n, enough - 1, 0.95)[1]
     at_border(lambda low: apart((0.2, 0.3), (low, 0.9)), 0.3, "001")
     at_border(lambda low: apart((low, 0.9), (0.2, 0.3)), 0.3, "001")
     for wrong in ({"risk": 0.0}, {"risk": 1.0}, {"risk": 0.1, "confidence": 0.0}, {"risk": 0.1, "confidence": 1.0}):
@@ -144,7 +148,7 @@ def test_a_type_of_question_has_a_promise_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_writes_checks_and_says_no(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one, other, out = save_run(RUN, tmp_path / "a"), save_run(run_of(2), tmp_path / "b"), tmp_path / "policy.json"
+    one, other, out = save_run(RUN, tmp_path / "a"), save_run(run_of(2, 1200), tmp_path / "b"), tmp_path / "policy.json"
     assert main(["calibrate", str(one), "--risk", "0.3", "--confidence", "0.8", "--out", str(out)]) == 0
     text = capsys.readouterr().out
     assert "With 80 % confidence at most 30.0 % of the answers that radflag lets through are called" in text
@@ -154,7 +158,15 @@ def test_the_command_writes_checks_and_says_no(tmp_path: Path, capsys: pytest.Ca
     assert main(["calibrate", str(one), "--risk", "0.001", "--out", str(out)]) == 1
     assert load_policy(out) == made
     assert main(["calibrate", str(other), "--check", str(out)]) == 0
-    assert "The promise held" in capsys.readouterr().out
+    assert "by rule 1. The promise: held." in " ".join(capsys.readouterr().out.split())
+    few = run_of(2, 4)
+    others = {id: {**verdict, "judge": "llm 2"} for id, verdict in few.verdicts.items()}
+    alone = replace(few, answer_sets=few.answer_sets[:1]), replace(few, verdicts=others)
+    for i, checked in enumerate(alone):
+        assert main(["calibrate", str(save_run(checked, tmp_path / f"few {i}")), "--check", str(out)]) == 1
+        text = " ".join(capsys.readouterr().out.split())
+        assert f"by {'llm 2' if i else 'rule 1'}; promised 30.0 % by rule 1." in text
+        assert "The promise: not contradicted: too few answers." in text
     assert main(["calibrate", str(one), "--risk", "0.001", "--json"]) == 1
     facts = json.loads(capsys.readouterr().out)
     assert facts["policy"] is None
@@ -205,12 +217,11 @@ def test_missing_labels_leave_a_promise_that_seems_broken_open() -> None:
     run = run_of(2, 100)
     sets = tuple(a.with_label(None) if i < 10 else a for i, a in enumerate(run.answer_sets))
 
-    def held(risk: float, sets: tuple[AnswerSet, ...]) -> tuple[bool | None, bool]:
+    def outcome(risk: float, sets: tuple[AnswerSet, ...]) -> str:
         policy = POLICY.replaced(promise=POLICY.promise.replaced(risk=risk))
-        found = check(policy, replace(run, answer_sets=sets))
-        return found.held, found.refuted
+        return check(policy, replace(run, answer_sets=sets)).outcome
 
-    assert (held(1e-6, run.answer_sets), held(1e-6, sets)) == ((False, True), (None, False))
-    assert held(0.999, sets) == (True, False)
+    few = "not contradicted: too few answers"
+    assert [outcome(1e-6, run.answer_sets), outcome(1e-6, sets), outcome(0.999, sets)] == ["broken", few, "held"]
     nothing = check(POLICY.replaced(threshold=-1.0), run)
-    assert (nothing.held, nothing.refuted, nothing.accepted.value) == (None, False, 0)
+    assert (nothing.outcome, nothing.accepted.value) == (few, 0)

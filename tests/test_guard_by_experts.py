@@ -13,7 +13,7 @@ from finished_runs import finished_run
 
 from hedge_tasks.cli import main
 from hedge_tasks.guard.by_experts import drawn_alike
-from hedge_tasks.guard.calibrate import risk_by_experts
+from hedge_tasks.guard.calibrate import risk_of
 from hedge_tasks.guard.policy import load_policy
 from hedge_tasks.judging.designed import MEANINGS, ExpertAudit, ExpertSaid
 from hedge_tasks.measures.audit_plan import make_plan
@@ -26,7 +26,7 @@ SAMPLING = {"n": 6, "temperature": 1.0, "seed": 1, "decoding": "pure"}
 def audit_with(sizes: list[int], labelled: list[int]) -> ExpertAudit:
     of = {f"{h}-{i}": h for h, size in enumerate(sizes) for i in range(size)}
     said = {f"{h}-{i}": MEANINGS[i % 2] for h, n in enumerate(labelled) for i in range(n)}
-    return ExpertAudit(tuple(map(str, range(len(sizes)))), of, said)
+    return ExpertAudit(of, said)
 
 
 def test_every_document_has_the_same_chance() -> None:
@@ -75,5 +75,5 @@ def test_the_risk_by_experts_of_a_census_is_counted() -> None:
     truth = [i % 3 == 0 for i in range(60)]
     said = {id: MEANINGS[0 if wrong else 1] for id, wrong in zip(ids, truth, strict=True)}
     taken = np.arange(60) < 20
-    found = risk_by_experts(run, ExpertAudit(("all",), dict.fromkeys(ids, 0), said), taken)
+    found = risk_of(run, taken, ExpertAudit(dict.fromkeys(ids, 0), said))
     assert found.value == pytest.approx(7 / 20)

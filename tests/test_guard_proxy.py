@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -157,6 +158,10 @@ def test_the_proxy_takes_so_many_bytes_and_so_many_questions() -> None:
         gate.set()
         assert first.result()[0] == 200
         at_border(lambda n: post(url, body.ljust(int(n)))[0] == 413, len(body) + 5, "001")
+        with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=20) as promised:
+            head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            promised.sendall(f"{head}Content-Length: 99999999999\r\n\r\n".encode())
+            assert promised.recv(64).startswith(b"HTTP/1.1 413"), "its body is not waited for"
         assert post(url, body)[0] == 200, "those that are refused have let go"
         assert post(url, body, content_type="text/plain")[0] == post(url, body, content_encoding="gzip")[0] == 415
         for host, status in (("[::2]:80", 403), ("localhost.evil.example", 403), ("LOCALHOST:1", 200)):

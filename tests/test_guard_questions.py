@@ -92,5 +92,13 @@ def test_another_model_is_refused_and_one_by_the_name_it_had_is_not(server: str)
         known: Policy = of_server(policy()).replaced(calibration=policy().calibration.replaced(answered_as=("x.gguf",)))
         with Guard.load(known, endpoint=url) as guard:
             assert guard.ask(PICTURE, "0.0").accepted
-        with Guard.load(of_server(policy()), endpoint=url) as guard, pytest.raises(DrawsFailed, match="another model"):
+    # An answer counts by the name that it came with, and not by those before it.
+    name = {"model": "/weights/x.gguf"}
+    with (
+        serve(lambda _: Response({**completion("a"), **name})) as url,
+        Guard.load(of_server(policy()), endpoint=url) as guard,
+    ):
+        with pytest.raises(DrawsFailed, match="another model"):
             guard.ask(PICTURE, "0.0")
+        name["model"] = "local"
+        assert guard.ask(PICTURE, "0.0").accepted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html import unescape
 from itertools import product
@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from at_border import at_border
 from finished_runs import EXACT, finished_run
+from printed import json_of
 
 from hedge_tasks.cli import main
 from hedge_tasks.data.answers import AnswerSet
@@ -63,25 +64,19 @@ def test_the_free_log_probability_leads_where_sampling_adds_nothing() -> None:
     assert finding.lead is not None
     assert (finding.lead.detector, finding.lead.draws, finding.adds) == ("msp", 0, False)
     rate, lead = finding.sentences
-    assert re.fullmatch(r"(1 in \d+ answers is|\d+ % of answers are) wrong \[\d+, \d+\]\.", rate)
+    assert re.fullmatch(r"\d+ % of answers are wrong \[\d+, \d+\]\.", rate)
     assert re.fullmatch(
         r"The model's own log-probability \(msp\) finds them .*; that sampling finds more is not shown\.", lead
     )
 
 
 def sentences_of(rate: Number, **fields: Any) -> tuple[str, ...]:
-    return Headline(RUN, TrustState(), Coverage(labelled=80), "", rate, **fields).sentences
+    return Headline(RUN, TrustState(), Coverage(labelled=80), None, rate, **fields).sentences
 
 
 def test_sentences_at_their_borders() -> None:
-    shares = {
-        0.25: "1 in 4 answers is",
-        0.254: "1 in 4 answers is",
-        0.256: "26 % of answers are",
-        0.5: "1 in 2 answers is",
-    }
-    for value, words in {**shares, 0.8: "80 % of answers are", 0.996: "100 % of answers are"}.items():
-        assert sentences_of(Number(value, interval=(0.1, 0.9)))[0] == f"{words} wrong [10, 90]."
+    for value, share in {0.254: "25 %", 0.256: "26 %", 0.996: "100 %"}.items():
+        assert sentences_of(Number(value, interval=(0.1, 0.9)))[0] == f"{share} of answers are wrong [10, 90]."
 
     def found(low: float) -> str:
         lead = Lead("se", "exact", Number(0.7, interval=(low, 0.9)), 6.4, None, ())
@@ -144,6 +139,65 @@ def test_with_an_audit_every_number_is_the_experts(tmp_path: Path) -> None:
     assert any("Experts contradict the judge" in reason.text for reason in finding.trust.reasons)
     agreeing = headline(load_run(audited(run, tmp_path / "agreeing", lambda a: bool(a.label))))
     assert not any("contradict" in text for text in agreeing.trust.objections)
+
+
+OF_AN_AUDITED_RUN = (
+    *(["detectors", "--all"], ["detectors", "--sweep", "n"], ["rescore"], ["compare"], ["compare", "other"]),
+    *(["show", "--id", "q3"], ["health"], ["report", "--figures", "figures", "--out", "one.html"]),
+    ["report", "other", "--no-curves", "--out", "both.html"],
+)
+
+
+def lines_of(facts: Any, path: str = "") -> Iterator[str]:
+    """JSON an entry a line, or a row of a table."""
+    for key, value in facts.items():
+        if isinstance(value, dict):
+            yield from lines_of(value, f"{path}.{key}")
+        else:
+            yield from (f"{path}.{key}: {json.dumps(row)}" for row in (value if isinstance(value, list) else [value]))
+
+
+def by_experts_or_nobody(run: Run, capsys: pytest.CaptureFixture[str]) -> set[str]:
+    """Lines that commands, figures and the page have about a run with 50 labels of experts, and do not call a judge's.
+
+    The working folder is where it is written.
+    """
+    path = audited(run, Path(), lambda a: random.Random(a.id).random() < 0.3, 50)
+    save_run(replace(RUN, created="2026-02-03T00:00:00+00:00"), Path("other"))
+    lines: list[str] = []
+    for command, *options in OF_AN_AUDITED_RUN:
+        assert main([command, str(path), *options]) == 0
+        text = capsys.readouterr().out
+        if command == "report":
+            continue
+        facts = json_of(capsys, [command, str(path), *options, "--json"])
+        assert "labels of experts" in text or "the judge's (rule 1)" in text or command in ("show", "health")
+        if "--sweep" not in options:
+            lines += [*text.splitlines(), *lines_of(facts[0] if isinstance(facts, list) else facts)]
+    lines += next(Path("figures").glob("*.csv")).read_text("utf-8").splitlines()
+    for page in Path().glob("*.html"):
+        text = re.sub(r'"judged":\d,|"judge":"rule 1",', "", page.read_text("utf-8"))
+        assert "50 labels of experts" in text
+        lines += re.split(r"\n|(?=<tr>)|(?<=},)(?={)", text)
+    # The verdict in `show` is called the judge's by its own lines.
+    named = r"\bjudges?\b|by_judge|rule 1\b|hedge-tasks|^label    \d|^\.verdict\."
+    return {line for line in lines if not re.search(named, line)}
+
+
+@pytest.mark.slow
+def test_with_an_audit_nothing_depends_on_the_judge_but_where_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two judges that each err in their own third of the answers, and the same labels of experts."""
+    said = []
+    for salt in "ab":
+        (tmp_path / salt).mkdir()
+        monkeypatch.chdir(tmp_path / salt)
+        errs = [random.Random(a.id + salt).random() < 0.33 for a in RUN.answer_sets]
+        labels = [(random.Random(a.id).random() < 0.3) ^ err for a, err in zip(RUN.answer_sets, errs, strict=True)]
+        said.append(by_experts_or_nobody(with_labels(RUN, lambda i, a, labels=labels: int(labels[i])), capsys))
+    assert len(said[0]) > 1000
+    assert sorted(said[0] ^ said[1]) == []
 
 
 CASES: dict[str, Callable[[Path], Path]] = {

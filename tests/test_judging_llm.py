@@ -53,7 +53,7 @@ def test_a_case_is_one_greedy_request_with_examples_a_schema_and_the_case_as_jso
 def test_nobody_is_asked_about_an_answer_that_is_none(answer: str) -> None:
     script = Script('{"reason": "", "verdict": "hallucinated"}')
     [verdict, _] = judged(script, [Case("1", "which side?", "left", answer), Case("2", "which side?", "left", "right")])
-    assert (verdict.label, verdict.category, outcome_of(verdict)) == (None, "no_answer", "declined")
+    assert (verdict.label, outcome_of(verdict)) == (None, "declined" if answer else "unread")
     assert [json.loads(texts_of(body)[-1])["answer_to_judge"] for body in script.bodies] == ["right"]
 
 

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from linear import is_linear, sizes
 
 from hedge_tasks.judging import Case, Verdict
+from hedge_tasks.judging.reliability import is_undecided
 from hedge_tasks.judging.rule import RuleJudge
 from hedge_tasks.judging.rule.labels import comparable, is_list, items
-from hedge_tasks.judging.rule.measure import Size, counted_nouns, sizes_in, stated_counts
+from hedge_tasks.judging.rule.measure import counted_nouns, sizes_in
 from hedge_tasks.judging.rule.names import names, singular, split, stem
 from hedge_tasks.judging.rule.reading import affirmed_and_denied, read_text
 from hedge_tasks.judging.rule.vocabulary import named
@@ -70,7 +71,7 @@ ONE = "Name one organ that is captured by this image."
 DECISIONS = f"""
     undecided None | Which organ? | liver | No mass. Liver.
     partial None | Where is it? | upper left | upper
-    empty-answer None | Which organ is it? | liver | I want to know.
+    declined None | Which organ is it? | liver | I want to know.
     extra None | What is it? | {THINGS} | {THINGS} brain
     sentence 0 | What is it? | {THINGS} stomach | brain stomach {THINGS}
     sentence None | What is it? | {THINGS} stomach | I reject that there is stomach {THINGS}
@@ -93,8 +94,7 @@ DECISIONS = f"""
     polar None | Is there a mass? | no | The lungs are normal.
     contains 0 | Which side? | bilateral | Left, right.
     sentence 1 | Where are they? | upper left and lower right | lower left and upper right
-    count 1 | How many lesions are there? | 1 | several lesions
-    count None | How many lesions are there? | 2 | several lesions
+    number None | How many lesions are there? | 1 | several lesions
     conflict 1 | Where is it? | left | right {THINGS}
     hypernym None | What is it? | glioblastoma | brain tumor
     negated None | What is it? | found | found foobar
@@ -119,11 +119,10 @@ DECISIONS = f"""
     wrong-type 1 | {ONE} | intestines | Yes
     different 1 | Which organ is affected in this image? | intestines | the bladder
     wrong-type 1 | Is there a mass? | no | three
-    empty-answer None | Where is it? | left |
-    empty-answer None | Where is it? | left | What is the most likely diagnosis?
+    unread None | Where is it? | left |
+    declined None | Where is it? | left | What is the most likely diagnosis?
     declined None | Where is it? | left | I cannot see the image.
     declined None | Where is it? | left | It is difficult to determine the location.
-    count 0 | How many are there? | no lesions | 0
     partial None | How many are there? | 2 3 | 2
 """
 
@@ -133,7 +132,45 @@ def test_each_rule_decides_on_its_own_side_of_its_border(line: str) -> None:
     wanted, *case = (part.strip() for part in line.split("|"))
     got = verdict(*case)
     assert f"{got.reason.partition(':')[0]} {got.label}" == wanted
-    assert (got.category == "no_answer") == (wanted.split()[0] in ("empty-answer", "declined"))
+    assert (got.category == "no_answer") == (wanted.split()[0] == "declined")
+
+
+@pytest.mark.parametrize("reference", ["right upper lobe", "yes", "3"])
+def test_what_is_empty_or_cut_off_is_no_decision_of_the_model(reference: str) -> None:
+    replies = [("", False), ("", True), ("<think>It is", False), ("<think>It is", True)]
+    cases = [Case("1", "Where is it?", reference, text, cut=cut) for text, cut in replies]
+    verdicts = RuleJudge().judge(cases)
+    assert [v.reason for v in verdicts] == ["unread: empty", "cut off: cut off", *["cut off: unfinished thought"] * 2]
+    assert all(map(is_undecided, verdicts))
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------
+
+COUNT, LARGE, SIZE = "How many nodules are visible?", "How large is it?", "How large is the cyst in mm?"
+SIDE, IS, NO = "Which side is affected?", PNEUMOTHORAX, None
+HELP = "Yes, I can help with that! Please upload the image."
+
+
+@pytest.mark.parametrize(
+    ("question", "reference", "expected", "answers"),
+    [
+        (COUNT, "4", 0, "four|4.0|**4**|There are 4 nodules.|A total of 4|Four, the largest measuring 9 mm.|Four (4)"),
+        (COUNT, "4", 1, "5|I can see five nodules.|forty|at least 7|No nodules.|none|There are 14"),
+        (COUNT, "0", 0, "zero|none|No nodules.|There are no visible nodules."), (COUNT, "12", 0, "a dozen"),
+        (SIZE, "8", 0, "8.00|8 mm|0.8 cm|The cyst measures 8 mm"), (SIZE, "8", 1, "8 cm|8 inches|more than 12"),
+        (LARGE, "3 cm", 0, "30 mm|It is about 3 cm."), (LARGE, "3 cm", 1, "3 mm|5-9 mm"), ("Age?", "60", 0, "60 years"),
+        (LARGE, "5-10 mm", 0, "5 to 10 mm"), (LARGE, "5-10 mm", 1, ">20 mm|3 mm|<5 mm"), (LARGE, "3 cm", NO, "3"),
+        (COUNT, "4", NO, "-4|twenty-four|not 4|It isn't 4.|It may be 4.|4 or 5|3-5|over 4|fewer than 4|4 or more|1, 4"),
+        (COUNT, "4", NO, "4 mm|4%|4th|2 + 2 = 4|4 (not 5)|once 6, then 4|Nodule 4 is large.|I see no image.|a few"),
+        (COUNT, "1", NO, "one hundred|One of the lobes is grey.|The largest one is grey.|no way to know"),
+        (COUNT, "0", NO, "no number can be told|Nothing is certain.|None of these can be counted"),
+        (SIZE, "8", NO, "6-8 mm|8 x 9 mm|8%|8 ml|not 8 mm"), (SIDE, "both", NO, "bilateral, or only the left"),
+        (SIDE, "right", NO, "The left is normal, the right is not.|left or right"), (IS, "yes", NO, f"Yes No|{HELP}"),
+    ],
+)  # fmt: skip
+def test_one_number_and_one_side_are_judged(question: str, reference: str, expected: int | None, answers: str) -> None:
+    got = {answer: label(question, reference, answer) for answer in answers.split("|")}
+    assert got == dict.fromkeys(got, expected)
 
 
 def test_sixty_words_lead_and_a_question_of_more_than_three_is_none() -> None:
@@ -156,40 +193,30 @@ def test_a_word_is_affirmed_or_denied(text: str, affirmed: set[str], denied: set
     assert affirmed_and_denied(read_text(text)) == (affirmed, denied)
 
 
-@pytest.mark.parametrize(
-    ("text", "sizes"),
-    [
-        ("about 5 mm", [(4.5, 5.5, "mm")]), ("5 to 10 mm", [(5, 10, "mm")]), ("5 to 5 mm", [(4.5, 5.5, "mm")] * 2),
-        ("less than 5 mm", [(0, 5, "mm")]), ("more than 5", [(5, math.inf, "")]),
-        ("more than about 5 mm", [(4.5, 5.5, "mm")]), ("5 and 7 cm", [(50, 70, "mm")]),
-        ("3 x 4 cm", [(27, 33, "mm"), (36, 44, "mm")]), ("2 large round mm", [(1.8, 2.2, "mm")]),
-        ("2 large round red mm", [(1.8, 2.2, "")]), ("3 inch", [(68.58, 83.82, "mm")]), ("2 m", [(1800, 2200, "mm")]),
-    ],
-)  # fmt: skip
-def test_a_size_is_a_range(text: str, sizes: list[tuple[float, float, str]]) -> None:
-    read = sizes_in(read_text(text))
-    assert [size.unit for size in read] == [unit for _, _, unit in sizes]
-    assert [size[:2] for size in read] == [pytest.approx(size[:2]) for size in sizes]
+def test_a_size_is_a_range() -> None:
+    sizes = {
+        **{
+            "about 5 mm": (4.5, 5.5, "mm"),
+            "5 to 10 mm": (5, 10, "mm"),
+            "5\u201310 mm": (5, 10, "mm"),
+            "2 m": (1800, 2200),
+        },
+        **{"less than 5 mm": (0, 5, "mm"), "more than 5": (5, math.inf, ""), "more than about 5": (5, math.inf, "")},
+        **{"up to 5": (0, 5, ""), "10 - 5 mm": (5, 10, "mm"), "2 large mm": (1.5, 2.5, ""), "2 m": (1800, 2200, "mm")},
+    }
+    for text, size in sizes.items():
+        [read] = sizes_in(read_text(text)) or ()
+        assert (round(read.low, 3), round(read.high, 3), read.unit) == size, text
+    numbers = [len(sizes_in(read_text(text)) or ()) for text in ("3 x 4 cm", "-5 mm", "T2", "3, 3.0", "not 3")]
+    assert numbers == [2, 0, 0, 1, 0]
 
 
-def test_sizes_that_touch_do_not_overlap_and_units_tell_them_apart() -> None:
-    size = Size(1, 2, "mm")
-    others = (Size(2, 3, "mm"), Size(1.9, 3, ""), Size(1, 2, "ml"), Size(0, 1, "mm"), Size(1, 2, "mm"))
-    assert [size.overlaps(one) for one in others] == [False, True, False, False, True]
-    assert [size.equals(one) for one in (*others, Size(1, 3, "mm"))] == [False] * 4 + [True, False]
-
-
-def test_a_number_counts_the_noun_within_three_words() -> None:
-    texts = ("I see 3 big round lesions in 2 lobes", "I see 3 very big round lesions in 2 lobes", "3 lobes. 2 lesions")
-    assert [stated_counts(read_text(text), {"lesion"}) for text in texts] == [{3}, {2, 3}, {3}]
+def test_a_reference_that_is_a_number_has_few_words_besides() -> None:
     questions = ("How many large round pink dogs are there?", "What number of dogs?", "Which?", "")
-    asked = [counted_nouns(read_text(question)) for question in questions]
-    assert asked == [{"large", "round", "pink"}, {"dog"}, None, None]
-    many = [" ".join(["one or two"] + ["word"] * (n - 3)) for n in (12, 13)]
-    assert [label("How many lesions are there?", "two", answer) for answer in many] == [1, None]
-    references = ("lesions two", "large red two lesions", "two large red round lesions")
-    rules = [rule("How many lesions are there?", reference, "2 lesions") for reference in references]
-    assert rules == ["count", "partial", "partial"]
+    asked = [{"large", "round", "pink"}, {"dog"}, None, None]
+    assert [counted_nouns(read_text(question)) for question in questions] == asked
+    references = {"two nodules": "number", "two red nodules": "number", "two large red nodules": "partial"}
+    assert {reference: rule(COUNT, reference, "2 nodules") for reference in references} == references
 
 
 def test_words_are_cut_where_enough_is_left() -> None:
@@ -209,11 +236,9 @@ def test_a_name_of_the_table_is_its_preferred_name_whatever_it_is_built_of() -> 
     assert all(names().canonical([word]) == (word,) for word in named()), "what has a rule stands for itself"
 
 
-def test_a_date_is_no_number_and_a_long_answer_may_compare() -> None:
+def test_a_date_is_no_number() -> None:
     dates = {"12/03/2016": "declined", "2016": "declined", "1899": "wrong-type", "2016x": "wrong-type"}
     assert {answer: rule(PNEUMOTHORAX, "yes", answer) for answer in dates} == dates
-    things = ["left", "right", "mass", "lung", "heart", "liver", "kidney"]
-    assert [label("Where is it?", "left", " ".join(things[:n])) for n in (6, 7)] == [1, None]
 
 
 def test_lists_places_and_what_can_be_compared() -> None:

@@ -38,12 +38,13 @@ from hedge_tasks.measures.audited import (
     auroc_by_experts,
     differences_table,
     judge_table,
+    rate_by,
 )
 from hedge_tasks.measures.blind import BLIND_TEXT, CLAIM_TEXT, LENGTH, beats, lengths, text_scores, turned_to_best
 from hedge_tasks.measures.claim_finding import claim_finding
 from hedge_tasks.measures.comparisons import Overlap, check_same_documents, compare_two_runs, compare_two_scores
 from hedge_tasks.measures.coverage import Coverage
-from hedge_tasks.measures.curves import hallucination_rate, roc_curve, within_strata
+from hedge_tasks.measures.curves import roc_curve, within_strata
 from hedge_tasks.measures.detector_table import DetectorNumbers, detector_rows, detector_table, facts_of
 from hedge_tasks.measures.fitted import ProbeData, best_split
 from hedge_tasks.measures.forced_options import forced_measures, option_shares
@@ -95,7 +96,7 @@ def column(values: Sequence[float], labels: Sequence[int], **more: Any) -> Label
 def audit_of(verdicts: Sequence[str | None], **fields: Any) -> ExpertAudit:
     """Of the first answers of a run."""
     said = {a.id: word for a, word in zip(RUN.answer_sets, verdicts, strict=False) if word is not None}
-    return ExpertAudit(("all",), dict.fromkeys((a.id for a in RUN.answer_sets), 0), said, **fields)
+    return ExpertAudit(dict.fromkeys((a.id for a in RUN.answer_sets), 0), said, **fields)
 
 
 def test_a_plan_is_a_table_of_what_people_judge(tmp_path: Path) -> None:
@@ -141,9 +142,7 @@ def test_differences_by_experts_are_of_what_they_labelled() -> None:
     table = differences_table(two)
     assert [row["judge"].value for row in table.rows] == [0.1, both.judge.difference]  # type: ignore[union-attr]
     assert [row["experts_p"] for row in table.rows] == max_t([d.experts for d in two])
-    nothing = audited_numbers(
-        replace(SUITE, columns={}), [], [], ExpertAudit(("all",), dict.fromkeys(SUITE.verdicts, 0), {})
-    )
+    nothing = audited_numbers(replace(SUITE, columns={}), [], [], ExpertAudit(dict.fromkeys(SUITE.verdicts, 0), {}))
     assert [n.experts.defined for n in nothing if n.name == "f1"] == [False]
 
 
@@ -299,11 +298,10 @@ def test_a_roc_curve_is_that_of_scikit_learn() -> None:
     np.testing.assert_allclose(found[1], true)
     with pytest.raises(ValueError, match="hallucinated and supported"):
         roc_curve(column([1, 2], [1, 1]))
-    inside, rate = within_strata(SCORES, "se"), hallucination_rate(RUN.answer_sets)
+    inside = within_strata(SCORES, "se")
     assert inside is not None
     assert inside.value == labelled(SCORES, "se").within().value
-    assert rate is not None
-    assert rate.value == pytest.approx(np.mean([a.label for a in RUN.answer_sets]))
+    assert rate_by(RUN).value == pytest.approx(np.mean([a.label for a in RUN.answer_sets]))
 
 
 def test_many_missing_labels_are_more_than_five_per_cent() -> None:
@@ -330,10 +328,10 @@ def test_rows_are_compared_with_the_best_blind_baseline_over_all_and_within() ->
     columns[LENGTH] = columns[LENGTH].turned
     columns["msp"] = column([1.0] * 3, [1] * 3)
     facts = {name: facts_of(name, "answer", data, 5, 5) for name, data in columns.items()}
-    _, rows, left_out, rivals = detector_rows(columns, facts, {}, flag=0.2, experts={"radflag": Number(0.99)})
+    _, rows, left_out, rivals = detector_rows(columns, facts, {}, flag=0.2)
     by = {row.detector: row for row in rows}
     assert rivals == (LENGTH, LENGTH)
-    assert [row.detector for row in rows] == ["radflag", "se", LENGTH, BLIND_TEXT]
+    assert [row.detector for row in rows] == ["se", "radflag", LENGTH, BLIND_TEXT]
     assert list(left_out) == ["msp"]
     assert (by[LENGTH].reversed, by["se"].reversed, by[LENGTH].difference) == (True, False, None)
     turned = columns[LENGTH].turned
@@ -358,7 +356,9 @@ def test_detectors_that_nothing_was_kept_for_are_left_out() -> None:
         patch.setattr("hedge_tasks.measures.detector_table.audit_of", lambda run: audit)
         kept: Any = replace(RUN, evidence=any_evidence)  # type: ignore[arg-type]
         [row] = detector_table(kept, SCORER, ("se",), only_kept=True, blind=False).rows
-    assert row.experts == auroc_by_experts(SCORES, "se", audit)
+    by_experts = auroc_by_experts(SCORES, "se", audit)
+    assert (row.estimate.value, row.estimate.interval) == (by_experts.value, by_experts.interval)
+    assert not row.within.defined
     poor = detector_table(RUN, SCORER, ("se",), budget=0, fitted=[probe])
     assert (poor.rows, list(poor.left_out)) == ((), ["se"])
     with pytest.raises(DataError, match="there are no answers"):
@@ -696,7 +696,7 @@ def test_draws_share_nothing_where_a_place_left_out_leaves_no_number() -> None:
 def test_the_length_is_free_whichever_way_round(sign: int) -> None:
     sets = [replace(a, baseline=replace(a.baseline, n_tokens=9 + sign * int(i % 3 == 0 or bool(a.label))))
             for i, a in enumerate(RUN.answer_sets)]  # fmt: skip
-    free = headlines._free_scores(sets)
+    free = headlines._free_scores(sets, None)
     area = roc_auc_score([a.label for a in sets], [a.baseline.n_tokens for a in sets])
     assert list(free) == ["msp", LENGTH]
     assert detection_auroc(free[LENGTH], LENGTH).value == pytest.approx(max(area, 1 - area))
@@ -704,6 +704,6 @@ def test_the_length_is_free_whichever_way_round(sign: int) -> None:
     def turned(value: float) -> bool:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(headlines, "detection_auroc", lambda scores, name: Number(value))
-            return (headlines._free_scores(sets)[LENGTH][0][LENGTH] or 0) < 0
+            return (headlines._free_scores(sets, None)[LENGTH][0][LENGTH] or 0) < 0
 
     at_border(turned, 0.5, "100")

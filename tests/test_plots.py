@@ -37,7 +37,6 @@ from hedge_tasks.report.plots import (
     relevance_chart,
     risk_coverage_chart,
     roc_chart,
-    strata_chart,
     sweep_chart,
     threshold_chart,
 )
@@ -121,12 +120,12 @@ def test_charts_of_detectors_are_their_curves_and_areas_the_best_first() -> None
 
 
 def test_figures_of_nothing_say_why_and_each_has_a_name_of_its_own() -> None:
-    charts = (detectors_chart({}), roc_chart([]), risk_coverage_chart([]), strata_chart([]), sweep_chart([]))
+    charts = (detectors_chart({}), roc_chart([]), risk_coverage_chart([]), sweep_chart([]))
     for empty in charts:
         assert empty.empty
         assert empty.note
         assert re.fullmatch(r"[a-z-]+", empty.name), "it is part of a file's name"
-    assert len({empty.name for empty in charts}) == 5
+    assert len({empty.name for empty in charts}) == 4
 
 
 def test_relevant_objects_are_counted_by_kind_and_score() -> None:
@@ -176,10 +175,10 @@ def test_a_series_of_unequal_columns_is_refused() -> None:
 
 
 def test_the_numbers_of_a_figure_are_a_table(tmp_path: Path) -> None:
-    chart = strata_chart(SCORES)
+    chart = detectors_chart(analyse([RUN])[0].estimates)
     draw(chart, tmp_path / "x.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "x.csv").read_text("utf-8"))))
-    assert [row["category"] for row in rows[:4]] == list(chart.categories)
+    assert [row["category"] for row in rows] == list(chart.categories)
     assert float(rows[0]["x"]) == chart.series[0].x[0]
     assert float(rows[0]["low"]) == chart.series[0].low[0]
 
@@ -199,7 +198,7 @@ def test_a_report_draws_the_figures_of_a_run(tmp_path: Path, capsys: pytest.Capt
     out = ["--out", str(tmp_path / "report.html"), "--figures", str(tmp_path / "figures")]
     files = [Path(file) for file in json_of(capsys, ["report", str(run), *out, "--json"])["figures"]]
     assert {file.suffix for file in files} == {".pdf", ".csv"}
-    kinds = ("roc", "risk-coverage", "question-types", "detectors")
+    kinds = ("roc", "risk-coverage", "detectors")
     assert all(any(file.stem.endswith(f"-{kind}") for file in files) for kind in kinds)
     assert not any("categories" in file.name for file in files)  # the judge tells none
     assert all(file.read_text("utf-8").startswith("series,") for file in files if file.suffix == ".csv")

@@ -49,7 +49,7 @@ def test_only_replies_that_say_something_unreadable_are_asked_about(monkeypatch:
     categories = ["hallucinated", "hallucinated", *[None] * 4, "hallucinated", *[None] * 3]
     assert [v.category for v in verdicts] == categories
     assert [v.label for v in verdicts] == [0 if category == "hallucinated" else None for category in categories]
-    assert [outcome_of(v) for v in verdicts[2:5]] == ["declined", "cut off", "declined"]
+    assert [outcome_of(v) for v in verdicts[2:5]] == ["declined", "cut off", "unread"]
     bases = ["no answer", "model", "disagreement", "unconfirmed", "no answer"]
     assert [v.basis for v in verdicts[5:]] == bases
     outcomes = ["unread", "supported", "unconfirmed", "unconfirmed", "unread"]

@@ -101,7 +101,7 @@ def test_a_judge_that_copies_the_form_says_nothing(name: str) -> None:
         *(({"label": None, "basis": "leading"}, "unconfirmed"), ({"label": None, "basis": "refusal"}, "declined")),
         *(({"label": None, "category": "no_answer"}, "declined"), ({"label": None, "basis": "no answer"}, "unread")),
         *(({"label": None, "basis": "judge unread"}, "judge unread"), ({"label": None, "category": "no"}, "undecided")),
-        ({"label": None, "votes": [{"label": None, "basis": "empty"}] * 2}, "declined"),
+        ({"label": None, "votes": [{"label": None, "basis": "empty"}] * 2}, "unread"),
         *(({"label": None, "basis": "failed request"}, "failed"), ({"label": None, "basis": "cut off"}, "cut off")),
         *(({"label": None, "basis": "unfinished thought", "category": "unclear"}, "cut off"),),
         ({"label": None, "votes": [{"basis": "cut off"}, {"basis": "empty"}]}, "undecided"),

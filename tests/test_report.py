@@ -30,7 +30,8 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.splits import load_split
 from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError
-from hedge_tasks.measures.curves import hallucination_rate
+from hedge_tasks.measures.audited import rate_by
+from hedge_tasks.measures.blind import LENGTH
 from hedge_tasks.measures.run_measures import numbers_of_run
 from hedge_tasks.numbers import PERCENT, Number
 from hedge_tasks.report import ReportOptions, build_report, result_files
@@ -100,8 +101,7 @@ def test_every_shown_number_is_the_pipelines(page: str) -> None:
         assert f"<td>{estimate.value:.3f} [{low:.3f}, {high:.3f}]</td>" in table
         inside = analysis.within["exact"][name]
         assert f"{inside.value:.3f}" in page.split("all, within question types")[1].split("</tr>")[0]
-    rate = hallucination_rate(RUN.answer_sets)
-    assert rate is not None
+    rate = rate_by(RUN)
     assert rate.value is not None
     assert f"<dd>{PERCENT(rate.value)}<small>" in page
     assert text.count('<img src="data:image/svg+xml;base64,') == 3
@@ -206,7 +206,9 @@ def check_clusters(clusters: list[dict[str, Any]], answers: AnswerSet) -> None:
 @pytest.mark.parametrize("pictured", [False, True])
 def test_the_first_screen_has_what_the_best_detector_points_at_and_what_it_misses(pictured: bool) -> None:
     [analysis] = analyse([RUN])
-    lead: Any = SimpleNamespace(sampling=SimpleNamespace(detector="se", clustering="exact"), lead=None)
+    # The length of an answer leads, and is no score that the page has.
+    se = SimpleNamespace(detector="se", clustering="exact", name="SE")
+    lead: Any = SimpleNamespace(sampling=se, lead=SimpleNamespace(detector=LENGTH))
     values = {s.id: round(s["se"] or 0.0, 5) for s in analysis.scores["exact"]}
     wrong = sorted((values[a.id], i) for i, a in enumerate(RUN.answer_sets) if a.label)
     ids = [RUN.answer_sets[i].id for _, i in wrong]
@@ -220,6 +222,14 @@ def test_the_first_screen_has_what_the_best_detector_points_at_and_what_it_misse
     assert (example["value"], example["picture"]) == (values[expected.id], "small" if pictured else "")
     check_clusters(example["clusters"], expected)
     assert wrong_answers({**explorer_data(analysis, NONE), "questions": []}, lead) is None
+
+
+def test_the_first_screen_is_about_the_detector_of_the_finding() -> None:
+    msp = SimpleNamespace(detector="msp", clustering="", name="the log-probability")
+    finding: Any = SimpleNamespace(sampling=SimpleNamespace(detector="se", clustering="exact", name="SE"), lead=msp)
+    shown = wrong_answers(explorer_data(analyse([RUN])[0], NONE), finding) or {}
+    assert shown["detector"] == "the log-probability"
+    assert shown["example"]["clusters"]
 
 
 def test_the_longer_the_answers_the_shorter_they_are_cut() -> None:

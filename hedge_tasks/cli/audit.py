@@ -58,13 +58,13 @@ def apply(
         random: No plan: the documents are a simple random sample of the run.
         by: Who labelled, in roles and numbers, such as "2 radiologists"; no names.
     """
-    from hedge_tasks.judging.designed import put_together, read_experts
+    from hedge_tasks.judging.designed import digests_of, put_together, read_experts
     from hedge_tasks.measures import audited
     from hedge_tasks.runs.audit_files import keep_audit
     from hedge_tasks.runs.run_files import is_run_file
 
     finished = run.load()
-    planned = _plan(finished, labels, plan, random=random)
+    planned = _plan(finished, labels, plan, random=random).replaced(texts=digests_of(finished.answer_sets))
     read = [label for file in labels for label in read_experts(file)]
     audit = put_together(planned, read, by)
     kept = {}

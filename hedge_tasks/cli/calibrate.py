@@ -38,7 +38,8 @@ def calibrate(
         risk: Largest share of hallucinated answers let through.
         confidence: That this holds.
         out: Where the policy is written (JSON).
-        check: Say instead whether the promise of this policy held in RUN.
+        check: Say instead whether the promise of this policy held in RUN; exit code 1 if not, or if too few answers
+            can tell.
         type_: Only questions of this type, which the promise is about then; another type has a policy of its own.
         audit: Go by labels of experts, which `hedge audit apply` has put beside RUN: the promise is then about
             hallucinations, and not about what the judge calls so.
@@ -82,10 +83,10 @@ def _search(
     notes = [*finding.lines(), promise_of(policy) if policy else "Nothing can be promised with these labels."]
     if experts is not None:
         facts |= {"labels": experts.n_labels, "labels_tested": len(tested.answer_sets)}
-    if experts is not None and policy is not None:
-        estimate = guard.risk_by_experts(finished, experts, guard.accepted(policy, finished))
-        facts["risk_by_experts"] = Details(estimate)
-        notes.append(f"Hallucinated of it, by the experts: {format_number(estimate, PERCENT, interval=True)}.")
+        if policy is not None:
+            estimate = guard.risk_of(finished, guard.accepted(policy, finished), experts)
+            facts["risk_by_experts"] = Details(estimate)
+            notes.append(f"Hallucinated of it, by the experts: {format_number(estimate, PERCENT, interval=True)}.")
     if policy and out is not None:
         save_policy(policy, out)
         again = typed("calibrate", "OTHER_RUN", "--check", out)
@@ -111,7 +112,7 @@ def promise_of(policy: Policy) -> str:
     to_type = f" to questions of the type {calibration.question_type}" if calibration.question_type else ""
     return (
         f"With {WHOLE_PERCENT(promise.confidence)} confidence at most {PERCENT(promise.risk)} of the answers{to_type} "
-        f"that {policy.detector} lets through are called hallucinated by {calibration.judge or 'its labels'}; it lets "
+        f"that {policy.detector} lets through are called hallucinated by {calibration.judge}; it lets "
         f"{PERCENT(promise.accepted)} through. It is about this model, prompt and decoding, and about questions like "
         f"these {promise.n}; {count_of(promise.n_detectors, 'detector')} and every threshold tried are accounted for."
     )
@@ -123,15 +124,16 @@ def _check(finished: Run, file: Path, *, trust: bool, experts: ExpertAudit | Non
 
     policy = load_policy(file, trust=trust)
     checked = check(policy, finished, experts)
-    words = "held" if checked.held else "is refuted" if checked.refuted else "was exceeded, as chance may do"
-    undecided = "Answers without a label count as hallucinated here, so that the promise is neither held nor broken."
     facts = {"promised": policy.promise.risk, "accepted_then": policy.promise.accepted, **vars(checked)}
     risk, accepted = (format_number(n, PERCENT, interval=True) for n in (checked.risk, checked.accepted))
+    promised = f"promised {PERCENT(facts['promised'])} by {policy.calibration.judge}"
     notes = [
-        f"Let through {accepted} (99 %), of it hallucinated {risk}; promised {PERCENT(facts['promised'])}.",
-        undecided if checked.held is None else f"The promise {words}.",
+        f"Let through {accepted} (99 %), of it hallucinated {risk} by {checked.judge}; {promised}.",
+        f"The promise: {checked.outcome}.",
     ]
+    if checked.enough:
+        notes.append(f"With labels of {checked.enough} that are let through it might hold.")
     if checked.shifted:
         notes.append("Another share is let through than when calibrated: the questions may be others.")
-    code = PROBLEMS_FOUND if checked.held is False or checked.shifted else 0
+    code = 0 if checked.outcome == "held" and not checked.shifted else PROBLEMS_FOUND
     return {"run": finished.title, **{k: Details(v) for k, v in facts.items()}, "notes": notes}, code

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +35,11 @@ def compare(run: RunChoice, clustering: ClusteringChoice, other: Path | None = N
     if not pairs and any(answers.label is not None for answers in runs[0].answer_sets):
         raise ConfigError("; ".join(["there is nothing to compare", *left_out]))
     findings = [*map(clustering.headline, runs)]
-    named = zip("ab", findings, strict=False)
-    lines = [f"{name}: {line}" for name, finding in named for line in (*finding.lines(), finding.labels)]
+    lines = [f"{'ab'[i]}: {line}" for i, x in enumerate(findings) for line in (*x.lines(), x.labels)]
     facts = {"a": runs[0].title, "comparisons": table_of(pairs), "notes": [*lines, *left_out]}
     if other is None:
         return {**facts, "finding": Details(findings[0])}
-    settings = [*chain.from_iterable(table.rows for table in differences(runs, "ab") if table)]
+    settings = [row for table in differences(runs, "ab") if table for row in table.rows]
     return {**facts, "b": runs[1].title, "settings": settings, "finding": None}
 
 

@@ -48,6 +48,7 @@ def detectors(
         keep: Ask models for what further detectors need, and write it into the run.
     """
     from hedge_tasks.errors import ConfigError
+    from hedge_tasks.measures.audited import whose_labels
     from hedge_tasks.measures.sweep import check_samples
 
     if sum([sweep is not None, thresholds, seeds, probes]) > 1:
@@ -60,7 +61,8 @@ def detectors(
         if others:
             raise ConfigError(f"RUN: one run, and there are {len(finished)}; --task says which")
         check_samples(run.answer_sets)
-        return _sweep(run, clustering, sweep) if sweep else _thresholds(run, clustering, search)
+        facts = _sweep(run, clustering, sweep) if sweep else _thresholds(run, clustering, search)
+        return facts | {"labels": whose_labels(run, None)}
     options: dict[str, Any] = {"against": against, "budget": draws, "probes": probes, "keep": keep, "all_": all_}
     return [_compare(run, clustering, **options) for run in finished]
 
@@ -73,8 +75,7 @@ def _sweep(run: Run, clustering: ClusteringChoice, by: str) -> dict[str, Any]:
     most = min(len(a.clean) + len(a.noisy) * (by == "draws") for a in run.answer_sets)
     detectors = clustering.names or main_detectors(scorer.detectors)
     points = (sweep_draws if by == "draws" else sweep)(run.answer_sets, scorer, range(1, most + 1), detectors)
-    settings = Details(scorer.settings())
-    return {"task": run.task, "by": by, "clustering": settings, "points": sweep_table(list(points), by)}
+    return {"task": run.task, "by": by, "clustering": Details(scorer.settings()), "points": sweep_table([*points], by)}
 
 
 def _thresholds(run: Run, clustering: ClusteringChoice, search: Literal["plateau", "optuna"]) -> dict[str, Any]:

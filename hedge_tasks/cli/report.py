@@ -29,7 +29,7 @@ def report(
 
     Args:
         out: The page.
-        figures: Folder for the runs' figures as well (ROC, risk-coverage, question types, detectors, categories,
+        figures: Folder for the runs' figures as well (ROC, risk-coverage, detectors, categories,
             relevance, number of answers, threshold), each as .pdf and its numbers as .csv.
         serve: Show the page to this machine instead, made again when a run file is new.
         port: Port to listen at with --serve; 0 takes a free one.
@@ -80,17 +80,16 @@ def _charts(run: Run, *, curves: bool) -> Iterator[tuple[str, Chart]]:
     from hedge_tasks.measures.sweep import sweep, usual_sizes
     from hedge_tasks.report import plots
     from hedge_tasks.report.loaded import CHARTS, LoadedRun
-    from hedge_tasks.runs.scorers import scorers_or_exact
 
     loaded = LoadedRun(run)
-    for kind in ("detectors", *CHARTS):
+    analysis = loaded.analysis
+    for kind in ("detectors", *([] if analysis.audit else CHARTS)):
         yield kind, loaded.plot(kind).chart
     yield "categories", plots.categories_chart([(run.model or run.task, run)])
     yield "relevance", plots.relevance_chart(run)
-    most = min((len(answers.clean) for answers in run.answer_sets), default=0)
-    for name, scorer in scorers_or_exact(run).items() if curves and most else ():
+    for name, scorer in analysis.scorers.items() if curves and analysis.n and not analysis.audit else ():
         detectors = main_detectors(scorer.detectors)
-        yield f"n-{name}", plots.sweep_chart([*sweep(run.answer_sets, scorer, usual_sizes(most), detectors)])
+        yield f"n-{name}", plots.sweep_chart([*sweep(run.answer_sets, scorer, usual_sizes(analysis.n), detectors)])
         if scorer.backend.name == "embed":
             yield f"threshold-{name}", plots.threshold_chart(run, scorer)
 

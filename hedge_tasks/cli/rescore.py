@@ -97,10 +97,11 @@ def _source(run: RunChoice, definition: str | None, judge: str) -> tuple[Run, li
 
 def _summary(finished: Run, scores: Sequence[Scores], scorer: Scorer) -> dict[str, Any]:
     from hedge_tasks.detectors.pipeline import summarise
-    from hedge_tasks.measures.audited import auroc_by_experts, whose_labels
+    from hedge_tasks.measures.audited import rate_by, scores_by, whose_labels
     from hedge_tasks.runs.audit_files import audit_of
 
-    summary, audit = summarise(scores), audit_of(finished)
-    if audit is not None:
-        summary["experts"] = {name: auroc_by_experts(scores, name, audit) for name in summary["auroc"]}
+    audit = audit_of(finished)
+    summary = summarise(scores_by(scores, audit))
+    if audit:
+        summary["hallucination_rate"] = rate_by(finished, audit).value
     return {"clustering": scorer.settings(), **summary, "labels": whose_labels(finished, audit)}

@@ -78,7 +78,7 @@ def _scored(scorer: Scorer, answer_sets: Iterator[AnswerSet]) -> tuple[list[Scor
     """Return the scores, and how many answer sets came with clusters. Only a chosen threshold takes all at once."""
     from hedge_tasks.detectors.pipeline import cluster_open
     from hedge_tasks.detectors.scorer import score_all
-    from hedge_tasks.runs.declined import without_false_label
+    from hedge_tasks.runs.no_answer import without_false_label
 
     scores: list[Scores] = []
     n_given = 0

@@ -20,9 +20,11 @@ def show(run: RunChoice, clustering: ClusteringChoice, *, id_: str) -> dict[str,
     """
     from hedge_tasks.detectors.scorer import score_all
     from hedge_tasks.errors import unknown
+    from hedge_tasks.runs.audit_files import audit_of
     from hedge_tasks.runs.health import decoding_line, health_of
 
     finished = run.load()
+    audit = audit_of(finished)
     by_id = {answers.id: answers for answers in finished.answer_sets}
     if id_ not in by_id:
         raise unknown(f"question of {finished.task}", id_, by_id)
@@ -35,7 +37,8 @@ def show(run: RunChoice, clustering: ClusteringChoice, *, id_: str) -> dict[str,
         "run": finished.title,
         **{key: getattr(answers, key) or "" for key in ("question", "reference")},
         "baseline": answers.baseline.text,
-        "label": answers.label,
+        **({"label_by_experts": audit.on([id_]).label(0)} if audit else {}),
+        "label_by_judge" if audit else "label": answers.label,
         "verdict": finished.verdicts.get(id_) or {},
         "decoding": decoding_line(health_of(finished)),
         "clustering": scorer.settings(),

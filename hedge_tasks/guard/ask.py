@@ -283,8 +283,8 @@ class Guard:
     def _decide(self, pending: PendingQuestion) -> GuardVerdict:
         """Cluster what has been drawn, and score it."""
         facts: Mapping[str, Any] = getattr(self.model, "sampling_facts", dict)()
-        names = self.policy.calibration.answered_as
-        if any(name not in names for name in facts.get("other_models", ())):
+        others = {*facts.get("other_models", ())}.difference(self.policy.calibration.answered_as)
+        if any(answer.served and answer.served.model in others for answer in pending.answers.values()):
             raise DrawsFailed("the server answered as another model than the policy is about")
         [clustered] = self._cluster([pending.answer_set(self._n, self._noisy)])
         pending.clustered = clustered

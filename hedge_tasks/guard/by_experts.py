@@ -13,10 +13,8 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 
 from hedge_tasks.judging.base import NO_ANSWER
-from hedge_tasks.judging.designed import MEANINGS, ExpertAudit
+from hedge_tasks.judging.designed import LABELS, ExpertAudit
 from hedge_tasks.runs.run_files import Run
-
-_LABELS = {MEANINGS[0]: 1, MEANINGS[1]: 0}
 
 
 def labelled_by_experts(run: Run, audit: ExpertAudit, seed: int = 0) -> Run:
@@ -29,14 +27,14 @@ def labelled_by_experts(run: Run, audit: ExpertAudit, seed: int = 0) -> Run:
         seed: of the thinning.
     """
     ids = drawn_alike(audit, seed)
-    labels = {id: _LABELS.get(audit.verdicts[id]) for id in ids}
+    labels = {id: LABELS.get(audit.verdicts[id]) for id in ids}
     sets = tuple(a.with_label(labels[a.id]) for a in run.answer_sets if a.id in ids)
+    who = f"experts: {audit.by or 'who is not said'}"
     verdicts = {
-        id: {"label": label, "category": None if label is not None else NO_ANSWER} for id, label in labels.items()
+        id: {"judge": who, "label": label, "category": None if label is not None else NO_ANSWER}
+        for id, label in labels.items()
     }
-    documents = {**(run.settings.get("documents") or {}), "judge": f"experts: {audit.by or 'who is not said'}"}
-    settings = {**run.settings, "documents": documents, "failed": ()}
-    return replace(run, answer_sets=sets, verdicts=verdicts, settings=settings)
+    return replace(run, answer_sets=sets, verdicts=verdicts, settings={**run.settings, "failed": ()})
 
 
 def drawn_alike(audit: ExpertAudit, seed: int = 0) -> frozenset[str]:

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics import estimate_rate
 from hedge_tasks.statistics.base import BoolArray, FloatArray
-from hedge_tasks.statistics.experts import by_labels_alone
 from hedge_tasks.statistics.risk_control import Candidate, RiskControl, control_risk
 
 _UNASKED = "it needs forced passes or looks inside the model, which a guard does not ask for"
@@ -53,16 +52,19 @@ class PolicyCheck:
     Attributes:
         risk: share of hallucinated answers among the accepted that have a label, with its 95 % interval.
         accepted: share of all documents that is accepted, with its 99 % interval.
-        held: whether the share seen is at most the risk promised; None where nothing accepted has a label, or where
-            it is more with the missing labels as hallucinated.
-        refuted: whether it is so far above that chance alone does not explain it (the whole interval is above).
+        judge: whose labels these are.
+        outcome: "held" where the whole interval of the risk is at most the one promised, "broken" where all of it is
+            above and few labels are missing; else "not contradicted: too few answers".
+        enough: accepted answers with a label at which it would have held, if as many of them are wrong; None where it
+            has, or where more would not do.
         shifted: whether the share accepted is another one than in calibration, beyond both intervals.
     """
 
     risk: Number
     accepted: Number
-    held: bool | None
-    refuted: bool
+    judge: str
+    outcome: Literal["held", "not contradicted: too few answers", "broken"]
+    enough: int | None
     shifted: bool
 
 
@@ -144,28 +146,35 @@ def of_type(run: Run, question_type: str) -> Run:
 
 def accepted(policy: Policy, run: Run) -> BoolArray:
     """Return which documents a policy lets through."""
-    return np.asarray(_scores(policy, run) <= policy.threshold)
-
-
-def _scores(policy: Policy, run: Run) -> FloatArray:
-    """Scores of a run's documents as the policy sees them, nan where nothing is claimed, shape `(documents,)`."""
     values = columns(run.answer_sets, policy.scorer(), [policy.detector])[policy.detector].values
-    return np.where(declined(run), math.nan, values)
+    return np.asarray((values <= policy.threshold) & ~declined(run))
 
 
-def risk_by_experts(run: Run, audit: ExpertAudit, accepted: BoolArray) -> Number:
-    """Return the share of hallucinated among accepted answers, by the labels of experts.
+def risk_of(run: Run, accepted: BoolArray, audit: ExpertAudit | None = None) -> Number:
+    """Return the share of hallucinated among accepted answers that have a label.
 
     Args:
-        run: with the judge's labels.
-        audit: of it.
         accepted: by document.
+        audit: of the run: the labels are those of experts.
     """
     sets, groups = run.answer_sets, groups_of(run.answer_sets)
-    labels = audit.on([a.id for a in sets])
-    chosen = [i for i in labels.places if accepted[i] and labels.label(i) is not None]
-    shared = None if groups is None else [groups[i] for i in chosen]
-    return by_labels_alone(estimate_rate([labels.label(i) or 0 for i in chosen], groups=shared), len(chosen))
+    labels = labels_of(run)
+    if audit is not None:
+        experts = audit.on([a.id for a in sets])
+        labels = np.array([experts.label(i) for i in range(len(sets))], dtype=np.float64)
+    chosen = np.flatnonzero(accepted & ~np.isnan(labels))
+    return estimate_rate(labels[chosen], groups=None if groups is None else [groups[i] for i in chosen])
+
+
+def _enough(risk: Number, promised: float) -> int | None:
+    """At how many answers the interval would end at the promise, if as many of them are wrong.
+
+    Wilson's upper bound u of a share p of n answers solves n (u - p)^2 = z^2 u (1 - u).
+    """
+    p, high = risk.value, risk.high
+    if p is None or high is None or not p < promised < high:
+        return None
+    return math.ceil(risk.n * ((high - p) / (promised - p)) ** 2 * (promised - promised**2) / (high - high**2))
 
 
 def check(policy: Policy, run: Run, audit: ExpertAudit | None = None) -> PolicyCheck:
@@ -184,21 +193,17 @@ def check(policy: Policy, run: Run, audit: ExpertAudit | None = None) -> PolicyC
         raise ConfigError(f"{run.title}: the promise is not about it. {'; '.join(mismatches)}")
     if not run.answer_sets:
         raise DataError(f"{run.title}: there are no answers")
-    values, labels, groups = _scores(policy, run), labels_of(run), groups_of(run.answer_sets)
+    taken = accepted(policy, run)
     if _digest(run) == policy.calibration.digest:
         raise DataError(f"{run.title}: these are the documents it was calibrated on, where the promise proves nothing")
-    taken = values <= policy.threshold
-    accepted = estimate_rate(taken.astype(float), groups=groups, confidence=SURE)
-    labelled = taken & ~np.isnan(labels)
-    of_known = [g for g, k in zip(groups, labelled, strict=True) if k] if groups is not None else None
-    by_judge = estimate_rate(labels[labelled], groups=of_known)
-    risk = by_judge if audit is None else risk_by_experts(run, audit, taken)
-    held = None if risk.value is None else risk.value <= policy.promise.risk
+    share = estimate_rate(taken.astype(float), groups=groups_of(run.answer_sets), confidence=SURE)
+    risk = risk_of(run, taken, audit)
+    promised, (low, high) = policy.promise.risk, risk.interval or (0.0, 1.0)
     unknown = audit is None and coverage_of(run).partial  # counted as hallucinated: only what holds then is known
-    if unknown and not held:
-        held = None
-    refuted = not unknown and risk.interval is not None and risk.interval[0] > policy.promise.risk
-    return PolicyCheck(risk, accepted, held, refuted, apart(accepted.interval, policy.promise.accepted_interval))
+    few: Literal["not contradicted: too few answers"] = "not contradicted: too few answers"
+    outcome = "held" if high <= promised else "broken" if low > promised and not unknown else few
+    judge, shifted = "experts" if audit else judge_of(run), apart(share.interval, policy.promise.accepted_interval)
+    return PolicyCheck(risk, share, judge, outcome, _enough(risk, promised), shifted)
 
 
 def _policy(
@@ -222,13 +227,11 @@ def _policy(
         n_detectors=control.n_detectors,
     )
     names = ((run.settings.get("sampled") or {}).get("server") or {}).get("answered_as")
-    experts = (run.settings.get("documents") or {}).get("judge")
-    judges = sorted({str(verdict["judge"]) for verdict in run.verdicts.values() if verdict.get("judge")})
     calibration = CalibratedOn(
         task=run.task,
         created=run.created,
         coverage=coverage_of(run),
-        judge=experts if isinstance(experts, str) else ", ".join(judges) or None,
+        judge=judge_of(run),
         digest=_digest(run),
         weighting=scores.weighting,
         answered_as=tuple(map(str, names)) if isinstance(names, list) else (),
@@ -242,6 +245,11 @@ def _policy(
         circumstances=circumstances_of(run),
         calibration=calibration,
     )
+
+
+def judge_of(run: Run) -> str:
+    judges = sorted({str(verdict["judge"]) for verdict in run.verdicts.values() if verdict.get("judge")})
+    return ", ".join(judges) or "labels that came along"
 
 
 def labels_of(run: Run) -> FloatArray:

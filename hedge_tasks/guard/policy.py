@@ -93,7 +93,7 @@ class CalibratedOn(Record):
     task: str
     created: str
     coverage: Coverage
-    judge: str | None = None
+    judge: str
     digest: str
     weighting: Literal["logprob", "uniform"] | None = None
     answered_as: Items[str] = ()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -97,7 +98,7 @@ class JudgeCheck:
         return self.agreement.value
 
 
-LABELS = {0: "supported", 1: "hallucinated"}
+LABELS: Mapping[int | None, str] = {0: "supported", 1: "hallucinated"}
 
 
 def read_checked(
@@ -202,12 +203,8 @@ def check(
     Args:
         question_facets: as `facets` gives them.
     """
-    rows = [
-        _Row(c, LABELS[h.label], None if v.label is None else LABELS[v.label], v, facet)
-        for c, h, v, facet in zip(cases, human, verdicts, question_facets, strict=True)
-        if h.label is not None
-    ]
-    return _compare(rows, [LABELS[1], LABELS[0]])
+    rows = zip(cases, human, verdicts, question_facets, strict=True)
+    return _compare(rows, lambda labelled: LABELS.get(labelled.label), [LABELS[1], LABELS[0]])
 
 
 def check_categories(
@@ -218,22 +215,22 @@ def check_categories(
     question_facets: Sequence[Facet],
 ) -> JudgeCheck:
     """Compare categories, those of a scheme such as `medhallmark`."""
-    rows = [
-        _Row(c, h.category, v.category, v, facet)
-        for c, h, v, facet in zip(cases, human, verdicts, question_facets, strict=True)
-        if h.category is not None
-    ]
     classes = [outcome.key for outcome in load_judge_prompt(scheme).outcomes]
-    if strange := {row.judged for row in rows if row.judged is not None} - set(classes):
+    return _compare(zip(cases, human, verdicts, question_facets, strict=True), attrgetter("category"), classes)
+
+
+def _compare(
+    answers: Iterable[tuple[Case, HumanLabel, Verdict, Facet]],
+    read: Callable[[Any], str | None],
+    classes: Sequence[str],
+) -> JudgeCheck:
+    """Compare what is read of both sides; answers without a class of people's are left out."""
+    rows = [_Row(c, people, read(v), v, facet) for c, h, v, facet in answers if (people := read(h)) is not None]
+    if strange := {row.judged for row in rows if row.judged is not None}.difference(classes):
         raise ConfigError(f"the judge says {', '.join(sorted(strange))}; the labels are {', '.join(classes)}")
-    return _compare(rows, classes)
-
-
-def _compare(rows: Sequence[_Row], classes: Sequence[str]) -> JudgeCheck:
-    kinds: dict[str, list[_Row]] = {}
-    for row in rows:
-        kinds.setdefault(row.facet.kind, []).append(row)
-    return replace(_compared(rows, classes), of_type={name: _compared(kinds[name], classes) for name in sorted(kinds)})
+    kinds = sorted({row.facet.kind for row in rows})
+    of_type = {kind: _compared([row for row in rows if row.facet.kind == kind], classes) for kind in kinds}
+    return replace(_compared(rows, classes), of_type=of_type)
 
 
 def _compared(rows: Sequence[_Row], classes: Sequence[str]) -> JudgeCheck:
@@ -266,8 +263,7 @@ def _case(where: str, row: Mapping[str, Any], columns: Mapping[str, str]) -> Cas
         names = (columns[key],) if key in columns else COLUMNS[key]
         return cells.first_of(row, names, where, key)
 
-    described = "description" in columns or any(name in row for name in COLUMNS["description"])
-    description = text("description") if described else None
+    description = _optional(row, "description", where, columns) or None
     # By its line: ids of such files need not be unique, and nothing is joined here.
     return Case(where.rpartition(":")[2], text("question"), text("reference"), text("answer"), description)
 
@@ -277,7 +273,7 @@ def _agreement(pairs: Sequence[tuple[str, str]], groups: Sequence[str]) -> Agree
 
     if not pairs:
         return Agreement.undefined("no answer is judged", n_raters=2)
-    return percent_agreement([[human for human, _ in pairs], [judged for _, judged in pairs]], groups=groups)
+    return percent_agreement([*zip(*pairs, strict=True)], groups=groups)
 
 
 def _kappa(pairs: Sequence[tuple[str, str]], groups: Sequence[str]) -> Agreement:

@@ -107,13 +107,9 @@ def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
     if name not in judge_names():
         raise unknown("judge", name, judge_names())
     for key in settings:
-        if _is_secret(str(key)):
+        if any(part in _SECRETS for part in str(key).lower().split("_")):
             raise ConfigError(f"judge {name!r}: {key!r} does not belong here, put it into the environment")
     return dict(settings)
-
-
-def _is_secret(key: str) -> bool:
-    return any(part in _SECRETS for part in key.lower().split("_"))
 
 
 def parts_of(judge: Judge) -> Iterator[Judge]:

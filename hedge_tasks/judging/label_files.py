@@ -82,6 +82,5 @@ def by_id(rows: Sequence[Row], id_field: str, field: str, scheme: str | None) ->
 
 def listing(ids: Sequence[str]) -> str:
     """Ids for an error, not all of them where there are many."""
-    listed = ", ".join(repr(i) for i in list(dict.fromkeys(ids))[:_LISTED])
-    hidden = len(dict.fromkeys(ids)) - _LISTED
-    return listed + (f" and {hidden} more" if hidden > 0 else "")
+    once = [*map(repr, dict.fromkeys(ids))]
+    return ", ".join(once[:_LISTED]) + (f" and {len(once) - _LISTED} more" if once[_LISTED:] else "")

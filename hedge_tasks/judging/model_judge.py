@@ -141,11 +141,10 @@ class ModelJudge:
         needs_image = self.prompt.images == "required" and not has_images
         if missing := "image" if needs_image else self.prompt.missing(case, has_images):
             return self._verdict(None, f"not asked: there is no {missing}")
-        if why := unanswered(case.answer):
-            return of_unanswered(why, self.title, self.version)
-        if self.prompt.answers_only and read_free(case.answer, cut=case.cut).basis == CUT:
-            return of_unanswered(CUT, self.title, self.version)
-        return None
+        why = unanswered(case.answer, cut=case.cut)
+        if not why and self.prompt.answers_only and read_free(case.answer, cut=case.cut).basis == CUT:
+            why = CUT
+        return of_unanswered(why, self.title, self.version) if why else None
 
     def _read(self, case: Case, reply: Reply) -> Verdict:
         outcome, reason = self.prompt.outcome_in(reply.text, case.answer)

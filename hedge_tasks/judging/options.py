@@ -21,7 +21,7 @@ class OptionJudge(ReplyJudge):
     """
 
     name = "option"
-    version = "7"
+    version = "8"
     prompts: ClassVar[tuple[str, ...]] = ("reply_option",)
 
     def reading(self, parsing: str, case: Case) -> Reading:

@@ -1,9 +1,9 @@
 """Outcomes of an answer: supported, hallucinated or declined, or why nobody can say. One place for every task.
 
-A declined answer (a refusal, a doubt, a copyright line, nothing) is in no AUROC, and is not accepted where a threshold
+A declined answer (a refusal, a doubt, a copyright line) is in no AUROC, and is not accepted where a threshold
 lets answers through. Shares of the three parts (`measures.OutcomeShare`) are over all answers of which something came:
 a model that declines what it does not know supports less, whatever its share of hallucinations does. An answer that was
-cut off before it began, and a request that failed, are no decisions of the model's, and are counted apart.
+cut off before it began, an empty one and a request that failed are no decisions of the model's, and are counted apart.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ OUTCOME_SUPPORTED = "supported"
 OUTCOME_HALLUCINATED = "hallucinated"
 """A label: 1."""
 DECLINED = "declined"
-"""The model declined to answer, or claimed nothing."""
+"""The model said that it does not answer, or claimed nothing."""
 SOFTLY_READ = "unconfirmed"
 """The reply was read only softly, and no second reading confirmed it."""
 UNREAD = "unread"
-"""The reply says something that nobody could read."""
+"""The reply says nothing, or something that nobody could read."""
 UNREAD_JUDGE = "judge unread"
 """A judge wrote what could not be read."""
 CUT_OFF = "cut off"
@@ -122,4 +122,5 @@ def outcome_of(verdict: Verdict | Mapping[str, Any] | None) -> str:
     if fields.get("category") in _DECLINING_CATEGORIES:
         return DECLINED
     of_votes = {outcome_of(vote) for vote in votes} if basis is None else set()
-    return next((outcome for outcome in (DECLINED, CUT_OFF, REQUEST_FAILED) if of_votes == {outcome}), UNDECIDED)
+    settled = (DECLINED, CUT_OFF, REQUEST_FAILED, UNREAD)
+    return next((outcome for outcome in settled if of_votes == {outcome}), UNDECIDED)

@@ -40,9 +40,7 @@ class AnyReference:
         return [self._joined([next(verdicts) for _ in references]) for references in lines]
 
     def _joined(self, verdicts: Sequence[Verdict]) -> Verdict:
-        supported = [verdict for verdict in verdicts if verdict.label == SUPPORTED]
-        undecided = [verdict for verdict in verdicts if verdict.label != HALLUCINATED]
-        chosen = (supported or undecided or list(verdicts))[0]
+        chosen = min(verdicts, key=lambda verdict: (SUPPORTED, None, HALLUCINATED).index(verdict.label))
         return replace(chosen, judge=self.name, version=self.version, votes=(), key=None)
 
 

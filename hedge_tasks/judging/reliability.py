@@ -7,7 +7,7 @@ from typing import Any
 
 from hedge_tasks.errors import ConfigError
 from hedge_tasks.judging.base import Verdict
-from hedge_tasks.judging.outcomes import DECLINED, OUTCOME_HALLUCINATED, OUTCOME_SUPPORTED, outcome_of
+from hedge_tasks.judging.outcomes import DECLINED, OUTCOME_HALLUCINATED, OUTCOME_SUPPORTED, UNDECIDED, outcome_of
 from hedge_tasks.numbers import PERCENT
 
 LIMIT = 0.05
@@ -48,4 +48,7 @@ def is_undecided(verdict: Verdict | Mapping[str, Any] | None) -> bool:
     if verdict is None:
         return True
     category = verdict.category if isinstance(verdict, Verdict) else verdict.get("category")
-    return category is None and outcome_of(verdict) not in (OUTCOME_SUPPORTED, OUTCOME_HALLUCINATED, DECLINED)
+    outcome = outcome_of(verdict)
+    return outcome not in (OUTCOME_SUPPORTED, OUTCOME_HALLUCINATED, DECLINED) and (
+        category is None or outcome != UNDECIDED
+    )

@@ -32,8 +32,8 @@ class Strata(NamedTuple):
 
     def drawn(self, chance: random.Random) -> list[int]:
         """Return the documents of a draw, by their places."""
-        members = [np.flatnonzero(self.stratum == h).tolist() for h in range(len(self.take))]
-        return [i for own, take in zip(members, self.take, strict=True) for i in chance.sample(own, take)]
+        parts = enumerate(self.take)
+        return [i for h, n in parts for i in chance.sample(np.flatnonzero(self.stratum == h).tolist(), n)]
 
 
 def strata_of(judged: Sequence[int | None], n: int) -> Strata:
@@ -60,4 +60,4 @@ def strata_of(judged: Sequence[int | None], n: int) -> Strata:
     shares = np.bincount(stratum, minlength=len(alone)) * n / len(judged)
     take = np.floor(shares).astype(np.int64)
     take[np.argsort(take - shares, kind="stable")[: n - int(take.sum())]] += 1
-    return Strata(stratum, tuple(title.replace(" or judged", " or") for title in titles), tuple(take.tolist()))
+    return Strata(stratum, tuple(titles), tuple(take.tolist()))

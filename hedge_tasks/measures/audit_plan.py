@@ -11,7 +11,7 @@ import numpy as np
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.tables import as_csv
-from hedge_tasks.judging.designed import CANNOT_TELL, MEANINGS, NO_ANSWER, AuditPlan, PlannedStratum
+from hedge_tasks.judging.designed import CANNOT_TELL, MEANINGS, NO_ANSWER, AuditPlan, PlannedStratum, digests_of
 from hedge_tasks.judging.review import ReviewItem, ReviewKey, write_review
 from hedge_tasks.judging.strata import strata_of
 from hedge_tasks.runs.run_files import Run
@@ -58,6 +58,7 @@ def make_plan(run: Run, *, n: int, seed: int = 0) -> AuditPlan:
         ),
         documents={answers.id: stratum for answers, stratum in zip(sets, strata.stratum.tolist(), strict=True)},
         codes={f"a{i:0{width}d}": answers.id for i, answers in enumerate(drawn, start=1)},
+        texts=digests_of(sets),
     )
 
 

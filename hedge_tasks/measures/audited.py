@@ -3,8 +3,8 @@
 The judge's labels of the answers that no expert saw are used for shares alone, by a rule that is fixed before a label
 is seen: the plan draws in proportion to the judge's labels, so that the sizes of these strata are known, and the mean
 of the strata's shares by their sizes has at most the variance of a simple random sample (Cochran 1977, section 5.6). It
-needs the number of answers of every stratum that count; where a stratum came back without a label, or experts find
-answers that claim nothing, that is not known, and labels alone count. ROC-AUCs and differences never use them: measured
+needs the number of answers of every stratum that count; where experts find answers that claim nothing, that is not
+known, and labels alone count. ROC-AUCs and differences never use them: measured
 over judges of ROC-AUC .6 to .99, intervals by both were longer than by the labels alone in most cases.
 """
 
@@ -16,13 +16,12 @@ from dataclasses import dataclass, replace
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
-from hedge_tasks.errors import DataError
 from hedge_tasks.judging.designed import ExpertAudit
 from hedge_tasks.measures.comparisons import compare_two_scores
 from hedge_tasks.measures.measure import shared_groups
-from hedge_tasks.measures.run_measures import documents_of, estimate_of, scored_documents, sums_of
+from hedge_tasks.measures.run_measures import estimate_of, numbers_of_run, scored_documents, sums_of
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc, known_measures
-from hedge_tasks.numbers import WHOLE, Column, Number, Table
+from hedge_tasks.numbers import WHOLE, Column, Number, Table, count_of
 from hedge_tasks.numbers.table import Cell
 from hedge_tasks.replies.reading import BASES
 from hedge_tasks.runs.run_files import Run
@@ -31,6 +30,8 @@ from hedge_tasks.statistics.experts import Audited
 
 RATES = ("hallucination_rate", "supported_share", "declined_share")
 """Numbers of the model that follow from labels."""
+
+NOT_SHOWN = "Curves and numbers by question type need a label of every answer, and are left out."
 
 _OF_DETECTORS = "_auroc"
 
@@ -62,8 +63,13 @@ def whose_labels(run: Run, audit: ExpertAudit | None) -> str:
     came_along = not judges or judges[0].startswith("given ")
     whose = "those that came with the answers" if came_along else f"the judge's ({', '.join(judges)})"
     if audit is not None:
-        return f"Labels: {whose}; `against experts`: {audit.n_labels} labels of experts."
+        return f"Labels: {audit.n_labels} labels of experts ({people_of(audit)}), in place of {whose}. {NOT_SHOWN}"
     return f"Labels: {whose}; errors in them are in every number. `hedge audit plan` chooses documents for experts."
+
+
+def people_of(audit: ExpertAudit) -> str:
+    """Return who labelled: in roles where the audit says so, else how many people there were."""
+    return audit.by or count_of(audit.raters, "rater")
 
 
 def auroc_by_experts(scores: Sequence[Scores], detector: str, audit: ExpertAudit) -> Number:
@@ -73,16 +79,23 @@ def auroc_by_experts(scores: Sequence[Scores], detector: str, audit: ExpertAudit
     return estimate_of(measure, documents, audit.on([document.id for document in documents]))
 
 
-def rate_by_experts(answer_sets: Sequence[AnswerSet], audit: ExpertAudit) -> Number:
-    """Return the hallucination rate of answers against experts."""
-    records = [{"value": answers.label, "group": answers.group} for answers in answer_sets]
-    return HALLUCINATION_RATE.estimate(records, None, audit.on([answers.id for answers in answer_sets]))
+def rate_by(run: Run, audit: ExpertAudit | None = None) -> Number:
+    """Return the share of hallucinated baseline answers, by experts where there is an audit, else by the judge."""
+    return numbers_of_run(run, audit, [HALLUCINATION_RATE])[0][1]
 
 
-def by_experts(scores: Sequence[Scores], audit: ExpertAudit) -> list[Scores]:
-    """Return the documents that experts labelled, under their labels."""
+def labels_by(answer_sets: Sequence[AnswerSet], audit: ExpertAudit | None) -> dict[str, int | None]:
+    """Return labels of answers by id: of experts where there is an audit, else of the judge."""
+    experts = None if audit is None else audit.on([answers.id for answers in answer_sets])
+    return {a.id: experts.label(i) if experts else a.label for i, a in enumerate(answer_sets)}
+
+
+def scores_by(scores: Sequence[Scores], audit: ExpertAudit | None) -> Sequence[Scores]:
+    """Return documents under the labels of experts, where there is an audit; without types, which have few labels."""
+    if audit is None:
+        return scores
     labels = audit.on([s.id for s in scores])
-    return [replace(scores[i], label=labels.label(i)) for i in labels.places]
+    return [replace(s, label=labels.label(i), parent=None) for i, s in enumerate(scores)]
 
 
 def audited_numbers(
@@ -101,26 +114,17 @@ def audited_numbers(
         auroc = detector_auroc(name)
         by_judge = estimate_of(auroc, scored_documents(scores, auroc))
         numbers.append(AuditedNumber(auroc.name, by_judge, auroc_by_experts(scores, name, audit)))
-    run_labels = audit.on([answers.id for answers in run.answer_sets])
-    measures = known_measures()
-    for measure in [*(measures[name] for name in RATES), *sums_of(run.settings)]:
-        if measure.name in {number.name for number in numbers}:
-            continue
-        try:
-            documents = documents_of(run, measure)
-        except DataError as error:
-            numbers.append(AuditedNumber(measure.name, *[Number.undefined(str(error), unit=measure.unit)] * 2))
-            continue
-        by_judge, by_experts = estimate_of(measure, documents), estimate_of(measure, documents, run_labels)
-        numbers.append(AuditedNumber(measure.name, by_judge, by_experts))
-    return numbers
+    known = known_measures()
+    measures = [*(known[name] for name in RATES), *(m for m in sums_of(run.settings) if m.name not in RATES)]
+    both = zip(*(numbers_of_run(run, labels, measures) for labels in (None, audit)), strict=True)
+    return [*numbers, *(AuditedNumber(measure.name, a, b) for (measure, a), (_, b) in both)]
 
 
 def audited_differences(
     scores: Sequence[Scores], detectors: Sequence[str], reference: str, audit: ExpertAudit
 ) -> list[AuditedDifference]:
     """Return the difference in AUROC of each detector and one of them, on the documents that have both scores."""
-    differences, labelled = [], by_experts(scores, audit)
+    differences, labelled = [], scores_by(scores, audit)
     for name in detectors:
         if name == reference:
             continue
@@ -168,10 +172,8 @@ def numbers_table(numbers: Sequence[AuditedNumber], audit: ExpertAudit) -> Table
             if number.judge.defined:
                 refused[str(experts.reason)].append(number.name)
             continue
-        extra: dict[str, Cell] = {}
-        if isinstance(experts, Audited) and experts.value is not None:
-            extra = {"worth": experts.n_effective}
-        rows.append({"number": number.name, "judge": number.judge, "experts": experts, **extra})
+        worth = experts.n_effective if isinstance(experts, Audited) and experts.defined else None
+        rows.append({"number": number.name, "judge": number.judge, "experts": experts, "worth": worth})
     reasons = [f"{reason[:1].upper()}{reason[1:]} ({_listed(names)})." for reason, names in refused.items()]
     return Table(columns, rows, notes=[*audit_notes(audit), *reasons])
 
@@ -183,21 +185,16 @@ def _listed(names: Sequence[str]) -> str:
 
 def audit_notes(audit: ExpertAudit) -> list[str]:
     """Return whose labels these are, and what is to be known of them."""
-    by = audit.by or f"people ({audit.raters})"
     notes = [
-        f"Experts: {audit.n_labels} labels by {by}, of {len(audit.of)} documents in {len(audit.strata)} strata.",
+        f"{audit.n_labels} labels by {people_of(audit)}, of {len(audit.of)} documents.",
         "Intervals are for documents like these. `worth labels`: as many of a simple random sample, without a judge, "
         "would be as sure.",
     ]
     if audit.kappa is not None:
-        kappa = audit.kappa
-        value = "undefined" if kappa.value is None else Column("kappa", interval=True).text(kappa)
-        notes.append(f"Two people labelled {kappa.n} of them both: Cohen's kappa {value}.")
-    if audit.lost or audit.undecided:
-        notes.append(
-            f"Left out, which is right where it is chance: drawn documents without a label, {audit.lost}, "
-            f"and {audit.undecided} of which people cannot tell, or say one thing as often as another."
-        )
+        kappa = Column("kappa", interval=True).text(audit.kappa)
+        notes.append(f"Two people labelled {audit.kappa.n} of them both: Cohen's kappa {kappa}.")
+    if audit.missing:
+        notes.append(f"Left out, which is right where it is chance: {audit.missing} drawn documents without a verdict.")
     return notes
 
 

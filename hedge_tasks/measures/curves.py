@@ -1,4 +1,4 @@
-"""The curves behind the figures, and rates of labels.
+"""The curves behind the figures.
 
 Labels are 1 = hallucinated, 0 = supported; higher scores mean more likely hallucinated.
 """
@@ -9,16 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.detectors.units import Labelled, labelled
-from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
-from hedge_tasks.numbers import Number
 from hedge_tasks.statistics import (
     Curve,
     StratifiedAuroc,
     risk_coverage_curve,
-    stratified_auroc,
 )
 from hedge_tasks.statistics.base import FloatArray, levels_of
 
@@ -61,10 +57,4 @@ def within_strata(scores: Sequence[Scores], name: str) -> StratifiedAuroc | None
         or len(data.values) < sum(s.reported_label is not None for s in scores)
     ):
         return None
-    return stratified_auroc(data.values, data.labels, data.strata, groups=data.groups)
-
-
-def hallucination_rate(answer_sets: Sequence[AnswerSet]) -> Number | None:
-    """Return the share of hallucinated baseline answers among the labelled ones; None without labels."""
-    rate = HALLUCINATION_RATE.estimate([{"value": a.label, "group": a.group} for a in answer_sets])
-    return rate if rate.defined else None
+    return data.within(each=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 from hedge_tasks.clustering.model_outputs import ReusesOutputs
@@ -16,7 +15,7 @@ from hedge_tasks.detectors.registry import get
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, columns_of, compare_columns, detection_auroc, labelled
 from hedge_tasks.errors import DataError
-from hedge_tasks.measures.audited import auroc_by_experts
+from hedge_tasks.measures.audited import scores_by
 from hedge_tasks.measures.blind import TITLES, blind_scores, turned_to_best
 from hedge_tasks.measures.fitted import LOOKED_AT, SEMANTIC_ENTROPY, ProbeData
 from hedge_tasks.measures.priced_scores import PricedScores, priced_columns
@@ -47,7 +46,6 @@ class DetectorNumbers:
         passes: prompts that the model read once more for it.
         labels: units it was fitted on, the mean over folds; 0 where it is not fitted to labels.
         fitted: whether it is fitted on this run, every unit by others' images.
-        experts: its ROC-AUC against experts, where an audit stands beside the run.
     """
 
     detector: str
@@ -66,7 +64,6 @@ class DetectorNumbers:
     passes: int = 0
     labels: int = 0
     fitted: bool = False
-    experts: Number | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ class ComparedDetectors:
 
     Attributes:
         columns: scores of the labelled units by detector.
-        rows: those with a ROC-AUC, the highest first, by experts where there is an audit; blind ones behind them.
+        rows: those with a ROC-AUC, the highest first; blind ones behind them.
         left_out: detector -> why it has none.
         against: what the others are compared with over all units, and within parents; None for nothing.
     """
@@ -111,6 +108,8 @@ def detector_table(
 ) -> DetectorTable:
     """Score a run with every detector and compare each with one of them.
 
+    Where an audit stands beside the run every number is by the labels of experts; none is within question types then.
+
     Args:
         names: of the detectors.
         against: what they are compared with, on the documents that both have, by DeLong's paired test.
@@ -132,6 +131,8 @@ def detector_table(
     not_kept = _not_kept(run, scorer, detectors) if only_kept else {}
     scorable = {name: detector for name, detector in detectors.items() if name not in not_kept}
     priced, unpaid = priced_columns(run.answer_sets, scorer, scorable, budget)
+    audit = audit_of(run)
+    priced = {name: replace(column, scores=scores_by(column.scores, audit)) for name, column in priced.items()}
     columns, undefined = _defined(priced)
     left_out = {**unpaid, **not_kept, **undefined}
     counted = next((column.scores for column in priced.values()), [])
@@ -142,10 +143,7 @@ def detector_table(
     n = min(len(a.clean) for a in run.answer_sets)
     paid = {name: {"draws": column.draws} for name, column in priced.items()}
     facts = {name: facts_of(name, "answer", c, n, n) | paid.get(name, {}) for name, c in columns.items()}
-    audit, experts = audit_of(run), {}
-    if audit is not None:
-        experts = {name: auroc_by_experts(c.scores, name, audit) for name, c in priced.items() if name in columns}
-    return DetectorTable(*detector_rows(columns, facts, left_out, against=against, experts=experts), run, scorer)
+    return DetectorTable(*detector_rows(columns, facts, left_out, against=against), run, scorer)
 
 
 def _defined(priced: Mapping[str, PricedScores]) -> tuple[dict[str, Labelled], dict[str, str]]:
@@ -177,7 +175,6 @@ def detector_rows(
     *,
     against: str | None = None,
     flag: float | None = None,
-    experts: Mapping[str, Number] = MappingProxyType({}),
 ) -> tuple[Mapping[str, Labelled], tuple[DetectorNumbers, ...], Mapping[str, str], tuple[str | None, str | None]]:
     """Return the fields of `ComparedDetectors`: a row for each column, with its difference to what it is compared with.
 
@@ -187,7 +184,6 @@ def detector_rows(
         left_out: detector -> why it has no column.
         against: what they are compared with; None for the best blind baseline, over all units and within parents.
         flag: share of the units that is flagged; None: neither flagged nor top units are looked at.
-        experts: detector -> its ROC-AUC against experts.
     """
     blind = {name for name in columns if facts[name].get("blind")}
     turned = {name: turned_to_best(c) if name in blind else c for name, c in columns.items()}
@@ -212,13 +208,11 @@ def detector_rows(
             reversed=column is not columns[name],
             top=None if flag is None else top_unit(column),
             flagged=None if flag is None else flagged(column, flag),
-            experts=experts.get(name),
             **facts[name],
         )
         for name, column in turned.items()
     ]
-    numbers = {**over_all, **experts}
-    ranked = sorted(rows, key=lambda row: (row.blind, -(numbers[row.detector].value or 0.0), row.detector))
+    ranked = sorted(rows, key=lambda row: (row.blind, -(row.estimate.value or 0.0), row.detector))
     return columns, tuple(ranked), left_out, rivals
 
 
@@ -292,7 +286,6 @@ _COLUMNS = (
     *(Column("detector"), Column("draws"), Column("passes"), Column("labels")),
     Column("estimate", "ROC-AUC", format=FOUR_DIGITS),
     Column("interval", "95 %", show="interval", of="estimate"),
-    Column("experts", "against experts", format=FOUR_DIGITS, interval=True),
     Column("within", format=FOUR_DIGITS),
     Column("within_interval", "95 %", show="interval", of="within"),
     *(Column("top"), Column("chance", "(chance)"), Column("flagged"), Column("precision"), Column("recall")),
@@ -314,7 +307,7 @@ def numbers_table(
         brief: without numbers within strata, and without the most suspicious and the flagged units: as wide as a
             terminal.
     """
-    columns = list(_COLUMNS[:7] if brief else _COLUMNS)
+    columns = list(_COLUMNS[:6] if brief else _COLUMNS)
     for key, p, heading in (
         ("difference", "p_adjusted", against),
         ("difference_within", "p_adjusted_within", f"{against} within"),
@@ -341,7 +334,6 @@ def _cells(row: DetectorNumbers) -> dict[str, Cell]:
         "passes": row.passes or None,
         "labels": row.labels or None,
         "estimate": row.estimate,
-        "experts": row.experts,
         "within": row.within,
     }
     if row.top is not None:

@@ -21,12 +21,12 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled, detection_auroc, labelled
 from hedge_tasks.errors import DataError, HedgeError
 from hedge_tasks.judging.designed import ExpertAudit
-from hedge_tasks.measures.audited import auroc_by_experts, by_experts, rate_by_experts, whose_labels
+from hedge_tasks.measures.audited import auroc_by_experts, rate_by, scores_by, whose_labels
 from hedge_tasks.measures.blind import LENGTH, TITLES, beats, lengths
 from hedge_tasks.measures.comparisons import compare_two_scores
 from hedge_tasks.measures.coverage import MISSING, Coverage, coverage_of, parts_of
-from hedge_tasks.measures.curves import hallucination_rate
 from hedge_tasks.measures.run_measures import numbers_of_run
+from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.measures.trust_state import TrustState, trust_of
 from hedge_tasks.numbers import THREE_DIGITS, WHOLE_PERCENT, Number, count_of, format_interval, format_number, format_p
 from hedge_tasks.runs.audit_files import audit_of
@@ -85,7 +85,7 @@ class Headline:
         run: whose it is.
         trust: how far the numbers can be trusted.
         coverage: how many answers have a label of the judge's.
-        labels: whose labels the numbers rest on, in words.
+        audit: labels of experts, which then are those of all numbers; None where there are none.
         rate: share of wrong answers, by the experts' labels where there is an audit; None without labels.
         bounds: of the rate whatever the missing labels are; None where there are few, or an audit.
         lead: the best detector that is free, or that samples and adds to it; None where none has a ROC-AUC.
@@ -101,7 +101,7 @@ class Headline:
     run: Run
     trust: TrustState
     coverage: Coverage
-    labels: str
+    audit: ExpertAudit | None
     rate: Number | None
     bounds: tuple[float, float] | None = None
     lead: Lead | None = None
@@ -113,6 +113,11 @@ class Headline:
     n_family: int = 0
     suite: tuple[tuple[str, Number], ...] = ()
     estimates: Mapping[tuple[str, str], Lead] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> str:
+        """Whose labels the numbers rest on, in words."""
+        return whose_labels(self.run, self.audit)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -128,7 +133,7 @@ class Headline:
     @property
     def details(self) -> tuple[str, ...]:
         """Sentences about what these rest on: labels and coverage, and the family of comparisons."""
-        labels = f"{self.labels} {self.coverage}."
+        labels = f"{self.labels} {self.coverage}." if self.audit is None else self.labels
         if self.gain is None or self.sampling is None or self.free is None:
             return (labels,)
         pair, p = self.gain
@@ -150,7 +155,7 @@ class Headline:
             "details": self.details,
             "trust": self.trust.to_dict(),
             "hallucination_rate": self.rate and {**self.rate.to_dict(), "bounds": self.bounds},
-            "coverage": self.coverage.model_dump(),
+            "coverage": self.coverage.model_dump() if self.audit is None else None,
             "lead": self.lead and {"name": self.lead.name, "bounds": self.lead.bounds, **self.lead.number.to_dict()},
             "sampling_adds": self.adds,
         }
@@ -159,7 +164,7 @@ class Headline:
         if self.rate is None or self.rate.value is None:
             return "No answer has a label, so nobody knows how many of them are wrong."
         value, c = self.rate.value, self.coverage
-        declined = f"; {c.declined} more were declined" if c.declined else ""
+        declined = f"; {c.declined} more were declined" if c.declined and self.audit is None else ""
         if self.bounds is not None:
             wrong = round(value * c.labelled)
             return (
@@ -170,7 +175,8 @@ class Headline:
         if value in (0.0, 1.0):
             share = "None" if value == 0 else "All"
             return f"{share} of {self.rate.n} answers are wrong, so detectors have nothing to tell apart{declined}."
-        return f"{_share_of(value)} wrong {format_interval(self.rate.interval, WHOLE_PERCENT, missing='')}{declined}."
+        interval = format_interval(self.rate.interval, WHOLE_PERCENT, missing="")
+        return f"{WHOLE_PERCENT(value)} of answers are wrong {interval}{declined}."
 
     def _lead(self) -> str:
         lead, sampling = self.lead, self.sampling
@@ -187,17 +193,6 @@ class Headline:
         adds = "which adds to" if self.adds else "but cannot be told apart from"
         price = count_of(round(lead.draws), "sample")
         return f"{start} at {price} a question, {adds} {self.free.name} ({self.free.share})."
-
-
-def _share_of(value: float) -> str:
-    """Return a share as the start of a sentence: 1 in so many where that is within half a per cent.
-
-    Example:
-        >>> _share_of(0.25), _share_of(0.36)
-        ('1 in 4 answers is', '36 % of answers are')
-    """
-    n = round(1 / value)
-    return f"1 in {n} answers is" if n > 1 and abs(1 / n - value) < 0.005 else f"{WHOLE_PERCENT(value)} of answers are"
 
 
 def _between(bounds: tuple[float, float]) -> str:
@@ -242,8 +237,7 @@ def compare_by(
     scores: Sequence[Scores], a: str, others: Sequence[Scores], b: str, audit: ExpertAudit | None
 ) -> Comparison | None:
     """Return the difference of two ROC-AUCs on the same answers, by experts where there is an audit, else the judge."""
-    sides = (scores, others) if audit is None else (by_experts(scores, audit), by_experts(others, audit))
-    return compare_two_scores(sides[0], a, sides[1], b)
+    return compare_two_scores(scores_by(scores, audit), a, scores_by(others, audit), b)
 
 
 def readable_audit(run: Run) -> tuple[ExpertAudit | None, dict[str, str]]:
@@ -277,18 +271,19 @@ def headline(
     leads = list(_candidates(run, scores, audit, partial=partial))
     fields = _chosen(leads, audit)
     lead = fields["lead"]
-    judged = hallucination_rate(run.answer_sets)
-    rate = judged if audit is None else rate_by_experts(run.answer_sets, audit)
-    both = [(rate, judged), *([(lead.number, detection_auroc(lead.scores, lead.detector))] if lead else [])]
+    rate = rate_by(run, audit)
+    both = [(HALLUCINATION_RATE.title, rate, rate_by(run))]
+    if lead:
+        both.append((f"ROC-AUC of {lead.name}", lead.number, detection_auroc(lead.scores, lead.detector)))
     return Headline(
         run,
         trust_of(run, scorers or {}, {**(left_out or {}), **unreadable}, audit, lead and lead.column, both),
         coverage,
-        whose_labels(run, audit),
-        rate,
+        audit,
+        rate if rate.defined else None,
         bounds=coverage.bounds(sum(a.label or 0 for a in run.answer_sets)) if partial else None,
         why_none="; ".join(sorted({str(lead.number.reason) for lead in leads})[:2]),
-        suite=tuple((m.title, n) for m, n in numbers_of_run(run) if m.leads and n.defined)[:1],
+        suite=tuple((m.title, n) for m, n in numbers_of_run(run, audit) if m.leads and n.defined)[:1],
         estimates={(lead.detector, lead.clustering): lead for lead in leads if lead.clustering},
         **fields,
     )
@@ -299,7 +294,7 @@ def _candidates(
 ) -> Iterator[Lead]:
     """Yield what is free, then the main detectors of all clusterings; with bounds where many labels are missing."""
     missing = {id for id, part in parts_of(run).items() if part in MISSING} if partial else set()
-    for name, column in _free_scores(run.answer_sets).items():
+    for name, column in _free_scores(run.answer_sets, audit).items():
         yield Lead(name, "", auroc_by(column, name, audit), 0.0, _bounds(column, name, missing), column)
     for clustering, column in scores.items():
         prices = prices_of(column)
@@ -338,15 +333,15 @@ def _bounds(column: Sequence[Scores], name: str, missing: Collection[str]) -> tu
     return auroc_bounds(values, labels) if missing and len(values) == len(labels) and {0, 1} <= {*labels} else None
 
 
-def _free_scores(answer_sets: Sequence[AnswerSet]) -> dict[str, Sequence[Scores]]:
+def _free_scores(answer_sets: Sequence[AnswerSet], audit: ExpertAudit | None) -> dict[str, Sequence[Scores]]:
     """Return the scores of what costs nothing, whatever the clustering: log-probability and length of the answer."""
     plain = [score_clustered(a.with_clusters((0,) * len(a.answers)), detectors=FREE) for a in answer_sets]
-    name = next((name for name in FREE if detection_auroc(plain, name).defined), FREE[0])
+    name = next((name for name in FREE if auroc_by(plain, name, audit).defined), FREE[0])
     longer, shorter = (
         [replace(s, numbers={LENGTH: sign * n}) for s, n in zip(plain, lengths(answer_sets), strict=True)]
         for sign in (1, -1)
     )
-    turned = (detection_auroc(longer, LENGTH).value or 0.5) < 0.5  # as anyone with labels would
+    turned = (auroc_by(longer, LENGTH, audit).value or 0.5) < 0.5  # as anyone with labels would
     return {name: plain, LENGTH: shorter if turned else longer}
 
 

@@ -9,7 +9,7 @@ from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.detectors.pipeline import Scores
 from hedge_tasks.errors import DataError
 from hedge_tasks.evaluation import installed_measures
-from hedge_tasks.judging.designed import ExpertLabels
+from hedge_tasks.judging.designed import ExpertAudit, ExpertLabels
 from hedge_tasks.measures.measure import Measure, Record, SumsMeasure
 from hedge_tasks.numbers import Number
 from hedge_tasks.runs.run_files import Run
@@ -88,12 +88,18 @@ def estimate_of(measure: Measure, documents: Sequence[Document], experts: Expert
     return measure.estimate([d.record for d in documents], [d.group for d in documents], experts)
 
 
-def numbers_of_run(run: Run) -> list[tuple[SumsMeasure, Number]]:
-    """Return all of a run's own numbers; one that it does not record is undefined with the reason."""
-    numbers = []
-    for measure in sums_of(run.settings):
+def numbers_of_run(
+    run: Run, audit: ExpertAudit | None = None, measures: Sequence[Measure] = ()
+) -> list[tuple[Measure, Number]]:
+    """Return all of a run's own numbers, or those of some measures, by experts where there is an audit.
+
+    One that the run does not record, or experts do not correct, is undefined with the reason.
+    """
+    experts = None if audit is None else audit.on([answers.id for answers in run.answer_sets])
+    numbers: list[tuple[Measure, Number]] = []
+    for measure in measures or sums_of(run.settings):
         try:
-            numbers.append((measure, estimate_of(measure, documents_of(run, measure))))
+            numbers.append((measure, estimate_of(measure, documents_of(run, measure), experts)))
         except DataError as error:
             numbers.append((measure, Number.undefined(str(error), unit=measure.unit)))
     return numbers

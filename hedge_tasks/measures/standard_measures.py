@@ -298,7 +298,7 @@ _NO_PARTS = "the task does not say how claims are found: hedge.claims, such as {
 
 HALLUCINATION_RATE = HallucinationRate(
     name="hallucination_rate",
-    about="Share of the labelled baseline answers that the judge calls hallucinated.",
+    about="Share of hallucinated baseline answers among the labelled ones.",
 )
 
 FAILED_RATE = Rate(name="failed_rate", about="Share of documents left out because a draw of theirs failed for good.")

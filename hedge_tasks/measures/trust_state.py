@@ -14,8 +14,9 @@ from typing import Any, Literal
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.detectors.units import Labelled
 from hedge_tasks.judging.designed import ExpertAudit
+from hedge_tasks.measures.audited import labels_by
 from hedge_tasks.measures.blind import SIGNIFICANT
-from hedge_tasks.numbers import Format, Number, format_p
+from hedge_tasks.numbers import WHOLE_PERCENT, Format, Number, format_number, format_p
 from hedge_tasks.runs.health import health_of
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.statistics.base import FEWEST_OF_A_CLASS, codes_of, two_sided_p
@@ -111,7 +112,7 @@ def trust_of(
     left_out: Mapping[str, str],
     audit: ExpertAudit | None,
     lead: Labelled | None,
-    both: Sequence[tuple[Number | None, Number | None]],
+    both: Sequence[tuple[str, Number, Number]],
 ) -> TrustState:
     """Return how far a run's numbers can be trusted: by its health, classes, question types, labels and settings.
 
@@ -119,12 +120,12 @@ def trust_of(
         scorers: what the scores were made with, by clustering.
         left_out: clustering -> why there are no scores.
         audit: of the run's labels by experts, where there is one.
-        lead: scores of the detector that the headline is about, with labels; None where it has none.
-        both: the headline's numbers by the labels that it rests on, and by the judge's.
+        lead: scores of the detector that the headline is about, with the judge's labels; None where it has none.
+        both: the headline's numbers, by name, by the labels that it rests on, and by the judge's.
     """
     reasons = [
-        *(_about_question_types(run, lead) if lead is not None else ()),
-        *_about_classes(run),
+        *(_about_question_types(run, lead) if lead is not None and audit is None else ()),
+        *_about_classes(run, audit),
         *_about_health(run),
         *_about_labels(run, audit, both),
         *(TrustReason(f"Left out is the clustering {name}: {why}") for name, why in left_out.items()),
@@ -183,8 +184,8 @@ def pooled_less_within(column: Labelled) -> tuple[float, float, float | None]:
     return pooled, pooled - within, two_sided_p((pooled - within) / spread, degrees) if spread > 0 else None
 
 
-def _about_classes(run: Run) -> Iterator[TrustReason]:
-    labels = [a.label for a in run.answer_sets if a.label is not None]
+def _about_classes(run: Run, audit: ExpertAudit | None) -> Iterator[TrustReason]:
+    labels = [label for label in labels_by(run.answer_sets, audit).values() if label is not None]
     rarer = min(sum(labels), len(labels) - sum(labels))
     if not labels:
         yield TrustReason("No answer has a label, so there is no ROC-AUC. Label the run with hedge judge.")
@@ -196,16 +197,19 @@ def _about_classes(run: Run) -> Iterator[TrustReason]:
 
 
 def _about_labels(
-    run: Run, audit: ExpertAudit | None, both: Sequence[tuple[Number | None, Number | None]]
+    run: Run, audit: ExpertAudit | None, both: Sequence[tuple[str, Number, Number]]
 ) -> Iterator[TrustReason]:
     names = {str(verdict.get("judge")) for verdict in run.verdicts.values()}
     models = sorted(name for name in names if name.startswith(("llm", "hf")))
     if audit is not None:
-        pairs = [(a.interval, b.interval) for a, b in both if a is not None and b is not None]
-        if any(a and b and (a[1] < b[0] or b[1] < a[0]) for a, b in pairs):
-            yield TrustReason(
-                "Experts contradict the judge: the intervals by their labels and by its do not meet.", "red"
-            )
+        for name, *numbers in both:
+            intervals = [number.interval for number in numbers if number.interval]
+            if len(intervals) == 2 and max(intervals)[0] > min(intervals)[1]:
+                ours, judges = (format_number(number, WHOLE_PERCENT, interval=True) for number in numbers)
+                yield TrustReason(
+                    f"Experts contradict the judge: {name} is {ours} by their labels, and {judges} by the judge's.",
+                    "red",
+                )
     elif models:
         yield TrustReason(f"The labels are a model's ({', '.join(models[:2])}), and no expert has checked any of them.")
     elif run.verdicts:

@@ -1,4 +1,4 @@
-"""Answers that are none: refusals, doubts, requests, copyright lines, nothing. Read here, for every task and judge."""
+"""Answers that are none: refusals, doubts, requests, copyright lines. Read here, for every task and judge."""
 
 from __future__ import annotations
 
@@ -61,10 +61,14 @@ def doubts(text: str) -> bool:
     return bool(cues("doubt").search(spoken) or _TOO.search(spoken)) or spoken.strip(" .!?") in phrases("alone_doubt")
 
 
-def unanswered(answer: str) -> str | None:
+def unanswered(answer: str, *, cut: bool = False) -> str | None:
     """Why an answer says nothing that could be right or wrong; None where it says something.
 
     What stands beside "please consult a radiologist" or "I cannot give a diagnosis, but" still counts.
+
+    Args:
+        answer: all that the model wrote.
+        cut: whether it ended because it had become too long.
 
     Returns:
         One of `reading.UNANSWERED`.
@@ -75,17 +79,17 @@ def unanswered(answer: str) -> str | None:
         >>> unanswered("© 2016 The Authors"), unanswered("?!"), unanswered("Which organ do you mean?")
         ('copyright line', 'empty', 'echo')
     """
-    text = body(answer)
+    text = body(answer, cut=cut)
     if isinstance(text, Reading):
         return text.basis
     whole = plain(text)
     without_notice = _NOTICE.sub("", whole)
-    if without_notice != whole and not _says(without_notice):
-        return NOTICE
+    if not _says(without_notice):
+        return EMPTY if without_notice == whole else NOTICE
     reasons = [_reason(piece) for piece in _PIECE.split(without_notice)]
     if None in reasons:
         return None
-    return next((reason for reason in (REFUSAL, DOUBT) if reason in reasons), ECHO if without_notice else EMPTY)
+    return next((reason for reason in (REFUSAL, DOUBT) if reason in reasons), ECHO)
 
 
 def _reason(piece: str) -> str | None:
@@ -114,8 +118,7 @@ def declining_option(text: str) -> str | None:
         >>> declining_option("None of the above"), declining_option("I don't know"), declining_option("A cyst")
         ('refusal', 'doubt', None)
     """
-    spoken = _spoken(text).strip(" .!")
-    if cues("none_of").match(spoken) or spoken in ("not sure", "not applicable", "n/a", "skip", "pass", "no answer"):
+    if cues("none_of").match(_spoken(text).strip(" .!")):
         return REFUSAL
     why = unanswered(text)
     return why if why in (REFUSAL, DOUBT) else None

@@ -25,7 +25,7 @@ def read_free(reply: str, *, cut: bool = False) -> Reading:
         >>> read_free("<think>dark</think>**Answer:** the liver").value
         'the liver'
     """
-    text = body(reply)
+    text = body(reply, cut=cut)
     if isinstance(text, Reading):
         return text
     fields = whole_object(text)

@@ -63,13 +63,13 @@ REASONS = {
 }
 """Why a reply is unreadable."""
 
-DECLINING = frozenset({EMPTY, REFUSAL, DOUBT, NOTICE, ECHO})
+DECLINING = frozenset({REFUSAL, DOUBT, NOTICE, ECHO})
 """Reasons with which the model declined; with any other it may have given an answer that nobody could read."""
 
 UNFINISHED = frozenset({THOUGHT, CUT})
 """Reasons with which the reply ended before it could say an answer: no decision of the model's."""
 
-UNANSWERED = DECLINING | UNFINISHED | {FAILED}
+UNANSWERED = DECLINING | UNFINISHED | {FAILED, EMPTY}
 """Reasons with which there is no answer that anybody could be asked to judge."""
 
 UNSETTLED = SOFT | {NOTHING, CONTRADICTION}

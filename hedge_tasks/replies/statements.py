@@ -61,7 +61,7 @@ _LINE_END = re.compile(r"[.!?;\n]")
 _REST = re.compile(r"[\s\"')\].!?,;:✓*]*\Z")
 _BLANKS = re.compile(r"[\s\"'(\[:=,#✓>-]*")
 _JOIN = re.compile(
-    r"[\"')\].]*\s*(?:/|\||,|&|-|\(|\bor\b|\band\b|\bvs\b)\s*(?:(?:and|or|maybe|perhaps|even)\s+)*[\"'(\[]*", re.I
+    r"(?i)[\"')\].]*\s*(?:/|\||,|&|-|\(|\b(?:or|and|vs)\b|(?<=\s))\s*(?:(?:and|or|maybe|perhaps|even)\s+)*[\"'(\[]*"
 )
 _ITEM = re.compile(
     r"(?:(?m:^)[ \t>-]*|(?<=[\s,;:]))[(\[]?(?P<mark>[0-9]{1,2}|[A-Za-z])(?:[.):\]]|\s*=|\s*->|\s-)\s*(?=[\w\"'(])"
@@ -130,7 +130,7 @@ def choose(reply: str, answers: Answers, *, cut: bool = False) -> Reading:
         cut: whether the reply ended because it had become too long.
     """
     # Before thoughts are looked for: an object may quote their mark.
-    spoken = reply.strip() if whole_object(reply.strip()) is not None else body(reply)
+    spoken = reply.strip() if whole_object(reply.strip()) is not None else body(reply, cut=cut)
     if isinstance(spoken, Reading):
         return spoken
     structured, remainder = _structured(spoken, answers)

@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from hedge_tasks.data.thoughts import without_thoughts
-from hedge_tasks.replies.reading import EMPTY, FAILED, THOUGHT, Reading, unreadable
+from hedge_tasks.replies.reading import CUT, EMPTY, FAILED, THOUGHT, Reading, unreadable
 from hedge_tasks.replies.wording import languages, words
 
 LONGEST_READ = 8_000
@@ -70,7 +70,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _NO_LATIN = 0.3
 
 
-def body(reply: str) -> str | Reading:
+def body(reply: str, *, cut: bool = False) -> str | Reading:
     """The part of a reply that may hold an answer, as it was written, or why there is none."""
     if _FAILED.match(reply.lstrip()):
         return unreadable(FAILED)
@@ -82,7 +82,7 @@ def body(reply: str) -> str | Reading:
         half = LONGEST_READ // 2
         text = f"{text[:half]}\n{text[-half:]}"
     if not any(character.isalnum() or character in _MARKS for character in text):
-        return unreadable(EMPTY)
+        return unreadable(CUT if cut else EMPTY)
     return text.strip()
 
 

@@ -10,16 +10,20 @@ from itertools import combinations
 from hedge_tasks.detectors.pipeline import Scores, main_detectors, name_of
 from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.errors import HedgeError
+from hedge_tasks.judging.designed import ExpertAudit
+from hedge_tasks.measures.audited import labels_by
 from hedge_tasks.measures.comparisons import compare_two_runs
 from hedge_tasks.measures.curves import within_strata
 from hedge_tasks.measures.headline import Headline, auroc_by, compare_by, headline, readable_audit
-from hedge_tasks.measures.measure import SumsMeasure
-from hedge_tasks.measures.run_measures import compare_documents, documents_of, numbers_of_run, scored_documents
+from hedge_tasks.measures.measure import Measure
+from hedge_tasks.measures.run_measures import documents_of, numbers_of_run, scored_documents
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE, detector_auroc
 from hedge_tasks.numbers import SIGNED, Column, Number, Table
 from hedge_tasks.runs.run_files import Run
 from hedge_tasks.runs.scorers import scorers_or_exact
 from hedge_tasks.statistics import Comparison, StratifiedAuroc, max_t
+
+_BY_JUDGE = ", by the judge"
 
 MOST_DRAWN = 6
 """Lines of a chart: as many as there are colours."""
@@ -34,9 +38,10 @@ class Analysis:
         scorers: by name; those that could be applied.
         scores: of every document, by scorer.
         estimates: ROC-AUC by scorer and score, by experts where there is an audit.
-        within: the same within question types, where there are any.
+        within: the same within question types, where there are any, and no audit.
         left_out: scorer -> why it could not be applied.
         suite: the suite's own numbers; empty for a task of none.
+        audit: labels of experts, which then are those of all numbers; None where there are none.
         named: detectors that were asked for, in place of those of the run.
     """
 
@@ -46,7 +51,8 @@ class Analysis:
     estimates: Mapping[str, Mapping[str, Number]]
     within: Mapping[str, Mapping[str, StratifiedAuroc]]
     left_out: Mapping[str, str] = field(default_factory=dict)
-    suite: Sequence[tuple[SumsMeasure, Number]] = ()
+    suite: Sequence[tuple[Measure, Number]] = ()
+    audit: ExpertAudit | None = None
     named: tuple[str, ...] = ()
 
     @property
@@ -69,6 +75,11 @@ class Analysis:
     def n(self) -> int:
         """Clean answers that every question has."""
         return min((len(a.clean) for a in self.run.answer_sets), default=0)
+
+    @cached_property
+    def labels(self) -> Mapping[str, int | None]:
+        """Labels of the answers by id: of experts where there is an audit, else of the judge."""
+        return labels_by(self.run.answer_sets, self.audit)
 
     @cached_property
     def finding(self) -> Headline:
@@ -131,8 +142,9 @@ def _analyse(run: Run, scorers: Mapping[str, Scorer], progress: Callable[[str], 
     within = {
         name: {score: w for score in scorers[name].detectors if (w := within_strata(s, score)) is not None}
         for name, s in scores.items()
+        if audit is None
     }
-    return Analysis(run, applied, scores, estimates, within, left_out, numbers_of_run(run))
+    return Analysis(run, applied, scores, estimates, within, left_out, numbers_of_run(run, audit), audit)
 
 
 def _shared(run: Run, scorers: dict[str, Scorer], backends: dict[str, Scorer]) -> dict[str, Scorer]:
@@ -186,11 +198,11 @@ def compare_within(analysis: Analysis) -> list[Pair]:
     By experts where there is an audit. These are exploratory, without an adjusted p-value: the run's family of
     comparisons is in its headline.
     """
-    audit = readable_audit(analysis.run)[0]
-    columns = [(name, score) for name in analysis.scores for score in analysis.named or analysis.drawn(name)]
+    scores, audit = analysis.scores, analysis.audit
+    columns = [(name, score) for name in scores for score in analysis.named or analysis.drawn(name)]
     detectors, clusterings = [], []
     for (x, a), (y, b) in combinations(columns, 2):
-        if (x == y) != (a == b) and (comparison := compare_by(analysis.scores[x], a, analysis.scores[y], b, audit)):
+        if (x == y) != (a == b) and (comparison := compare_by(scores[x], a, scores[y], b, audit)):
             if x == y:
                 detectors.append(Pair("Detectors, under each clustering", x, name_of(a), name_of(b), comparison))
             else:
@@ -211,11 +223,14 @@ def compare_between(analyses: Sequence[Analysis], names: Mapping[int, str]) -> l
 def compare_two(first: Analysis, second: Analysis, a: str, b: str) -> list[Pair]:
     """Compare two runs: the suite's leading numbers, the hallucination rates, all detectors that both have.
 
+    By experts where audits stand beside both; by the judge, and saying so, where one stands beside one of them.
+
     Args:
         a, b: what the runs are called.
     """
     compared = (*_of_suites(first, second), *_of_labels(first, second))
-    return [Pair(first.run.task, title, a, b, comparison) for title, comparison in compared if comparison is not None]
+    by = _BY_JUDGE if (first.audit is None) != (second.audit is None) else ""
+    return [Pair(first.run.task, f"{title}{by}", a, b, c) for title, c in compared if c is not None]
 
 
 def one_family(pairs: Sequence[Pair]) -> list[Pair]:
@@ -229,13 +244,14 @@ def _of_suites(first: Analysis, second: Analysis) -> Iterator[tuple[str, Compari
     theirs = {measure.name for measure, number in second.suite if number.defined}
     for measure, number in first.suite:
         if measure.leads and number.defined and measure.name in theirs:
-            yield measure.title, compare_documents(measure, *(documents_of(a.run, measure) for a in (first, second)))
+            sides = [documents_of(analysis.run, measure) for analysis in (first, second)]
+            yield measure.title, compare_two_runs(measure, sides, (first.audit, second.audit))
 
 
 def _of_labels(first: Analysis, second: Analysis) -> Iterator[tuple[str, Comparison | None]]:
     """Compare two runs by what their labels say: the hallucination rate, and the detectors that both have."""
     sides = (first, second)
-    audits = [readable_audit(side.run)[0] for side in sides]
+    audits = [side.audit for side in sides]
     rates = [documents_of(side.run, HALLUCINATION_RATE) for side in sides]
     yield HALLUCINATION_RATE.title, compare_two_runs(HALLUCINATION_RATE, rates, audits)
     for name in first.scores:
@@ -250,6 +266,8 @@ def table_of(pairs: Sequence[Pair]) -> Table:
     adjusted = any(pair.p_adjusted is not None for pair in pairs)
     sides = {(pair.topic, pair.a, pair.b) for pair in pairs}
     notes = [f"{topic}: a is {a}, b is {b}." for topic, a, b in sides if len(sides) == 1 and (a, b) != ("a", "b")]
+    if any(pair.number.endswith(_BY_JUDGE) for pair in pairs):
+        notes.append("By the judge, because experts labelled answers of one of two runs alone.")
     columns = [
         *map(Column, ("what",) if len(sides) == 1 else ("of", "what", "a", "b")),
         *map(Column, ("value_a", "value_b")),

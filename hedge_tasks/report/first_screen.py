@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.measures.headline import Headline
 from hedge_tasks.report.texts import clean
 
@@ -18,7 +17,7 @@ _LONGEST = 160
 
 
 def wrong_answers(data: Mapping[str, Any], finding: Headline) -> dict[str, Any] | None:
-    """Return the wrong answer that the best detector of samples points at most, and the wrong ones that it misses most.
+    """Return the wrong answer that the finding's detector points at most, and the wrong ones that it misses most.
 
     Args:
         data: questions of the run, as `explorer_data` gives them.
@@ -27,9 +26,11 @@ def wrong_answers(data: Mapping[str, Any], finding: Headline) -> dict[str, Any] 
     Returns:
         `example`, `worst` (a list), `detector` and `missed` for the template; None where no answer is wrong.
     """
-    lead = finding.sampling or finding.lead
-    clustering, detector = (lead.clustering, lead.detector) if lead is not None else ("", "")
-    wrong = [(_value(q, clustering, detector), place, q) for place, q in enumerate(data["questions"]) if q["label"]]
+    # The length of an answer is no score that the page has.
+    lead = next((x for x in (finding.lead, finding.sampling) if x and x.detector in data["scores"]), None)
+    clustering, detector = (lead.clustering or data["leading"], lead.detector) if lead else ("", "")
+    questions = enumerate(data["questions"])
+    wrong = [(q["scores"].get(clustering, {}).get(detector), i, q) for i, q in questions if q["label"]]
     if not wrong:
         return None
     ranked = sorted(wrong, key=lambda entry: (entry[0] is None, entry[0] or 0.0, entry[1]))
@@ -37,15 +38,10 @@ def wrong_answers(data: Mapping[str, Any], finding: Headline) -> dict[str, Any] 
     pictured = [entry for entry in scored if entry[2].get("images")]
     value, _, example = (pictured or scored or ranked)[-1]
     return {
-        "detector": name_of(detector) if detector else "",
+        "detector": lead.name if lead else "",
         "example": {**_question_entry(example, data), "value": value, "clusters": _clusters(example, clustering)},
         "worst": [{**_question_entry(q, data), "value": v} for v, _, q in ranked[:WORST]],
     }
-
-
-def _value(question: Mapping[str, Any], clustering: str, detector: str) -> float | None:
-    value: float | None = question["scores"].get(clustering, {}).get(detector)
-    return value
 
 
 def _question_entry(question: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:

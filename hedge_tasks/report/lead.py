@@ -8,10 +8,11 @@ from typing import Any
 
 from hedge_tasks.detectors.pipeline import Price, name_of, prices_of
 from hedge_tasks.judging.outcomes import readings_line
+from hedge_tasks.measures.audited import people_of
 from hedge_tasks.measures.measure import Measure
 from hedge_tasks.measures.seed_spread import COVERED
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
-from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Format, Number
+from hedge_tasks.numbers import PERCENT, THREE_DIGITS, Cell, Column, Format, Number, Table
 from hedge_tasks.report.analysis import Analysis
 from hedge_tasks.report.plots.figures import auroc_start
 from hedge_tasks.report.texts import clean
@@ -87,7 +88,7 @@ def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
     """Yield the numbers at the head: those that the suite leads with, then the hallucination rate."""
     for metric, number in analysis.suite:
         if metric.leads:
-            yield _tile(metric, number)
+            yield _tile(metric, number, labelled_by(analysis))
     finding = analysis.finding
     rate, coverage = finding.rate, finding.coverage
     name, about = HALLUCINATION_RATE.title, HALLUCINATION_RATE.about
@@ -98,7 +99,7 @@ def tiles(analysis: Analysis) -> Iterator[dict[str, Any]]:
         value = " to ".join(map(PERCENT, finding.bounds))
         note = f"whatever the {coverage.missing} undecided answers are"
     else:
-        value, note = PERCENT(rate.value), f"{_bounds(rate, PERCENT)}{coverage}"
+        value, note = PERCENT(rate.value), f"{_bounds(rate, PERCENT)}{labelled_by(analysis) or coverage}"
     yield {"name": f"{name} ↓", "value": value, "note": note, "about": about}
 
 
@@ -143,6 +144,27 @@ def price_of(analysis: Analysis, detector: str) -> Price:
     return next((by_detector[detector] for by_detector in prices if detector in by_detector), _FREE)
 
 
+def metrics_table(analysis: Analysis) -> Table:
+    """Return the ROC-AUC of every detector under each clustering."""
+    columns = [
+        Column("detector"),
+        Column("samples"),
+        *(Column(name, name, interval=True) for name in analysis.estimates),
+    ]
+    rows: list[dict[str, Cell]] = [
+        {
+            "detector": name_of(detector),
+            "samples": str(price_of(analysis, detector)),
+            **{name: numbers.get(detector) for name, numbers in analysis.estimates.items()},
+        }
+        for detector in [s for s in analysis.detectors if analysis.has_number(s)] or analysis.shown
+    ]
+    if (free := analysis.finding.free) and free.detector not in analysis.detectors:
+        numbers = dict.fromkeys(analysis.estimates, free.number)
+        rows.append({"detector": name_of(free.detector), "samples": "0", **numbers})
+    return Table(columns, rows)
+
+
 def _bar(colour: int | None, clustering: str, estimate: Number, start: float) -> Bar:
     low, high = (_place(bound, start) for bound in estimate.interval) if estimate.interval else (None, None)
     return Bar(clustering, colour, estimate, _place(estimate.value or 0.0, start), low, high)
@@ -152,12 +174,18 @@ def _place(value: float, start: float) -> float:
     return round(100 * (value - start) / (1 - start), 2)
 
 
-def _tile(metric: Measure, number: Number) -> dict[str, Any]:
+def labelled_by(analysis: Analysis) -> str:
+    """Return how many labels of experts a run's numbers rest on, and whose these are; "" without an audit."""
+    audit = analysis.audit
+    return "" if audit is None else f"{audit.n_labels} labels of experts ({people_of(audit)})"
+
+
+def _tile(metric: Measure, number: Number, labelled: str) -> dict[str, Any]:
     name = f"{metric.title} {'↑' if metric.higher_is_better else '↓'}"
     if number.value is None:
         return {"name": name, "value": "undefined", "note": clean(number.reason or "", _MOST), "about": metric.about}
     grouped = f" in {number.n_groups} groups" if 0 < number.n_groups < number.n else ""
-    note = f"{_bounds(number, THREE_DIGITS)}{number.n} documents{grouped}"
+    note = f"{_bounds(number, THREE_DIGITS)}{labelled or f'{number.n} documents{grouped}'}"
     return {"name": name, "value": THREE_DIGITS(number.value), "note": note, "about": metric.about}
 
 

@@ -18,13 +18,14 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from hedge_tasks.detectors.units import detection_auroc
 from hedge_tasks.errors import ConfigError, DataError, unknown
+from hedge_tasks.measures.audited import NOT_SHOWN
 from hedge_tasks.measures.headline import Headline
 from hedge_tasks.measures.unit_table import score_kept_claims
-from hedge_tasks.numbers import PERCENT, Cell, Column, Table
+from hedge_tasks.numbers import Table
 from hedge_tasks.report.analysis import Analysis, analyse, compare_between, compare_within, table_of
-from hedge_tasks.report.plots import Chart, detectors_chart, draw, risk_coverage_chart, roc_chart, strata_chart, svg_of
+from hedge_tasks.report.lead import metrics_table
+from hedge_tasks.report.plots import Chart, detectors_chart, draw, risk_coverage_chart, roc_chart, svg_of
 from hedge_tasks.report.run_names import names_of_runs
 from hedge_tasks.runs.claim_files import claim_rows
 from hedge_tasks.runs.run_files import Run, load_runs
@@ -36,11 +37,7 @@ if TYPE_CHECKING:
 TABLES = ("answers", "draws", "scores", "claims")
 """Tidy tables: a row for each judged answer, sampled answer, score of an answer, claim of an answer."""
 
-CHARTS: dict[str, Callable[..., Chart]] = {
-    "roc": roc_chart,
-    "risk-coverage": risk_coverage_chart,
-    "question-types": strata_chart,
-}
+CHARTS: dict[str, Callable[..., Chart]] = {"roc": roc_chart, "risk-coverage": risk_coverage_chart}
 """Figures of one clustering; `detectors` is of all."""
 
 
@@ -108,6 +105,8 @@ class LoadedRun:
             return RunFigure(detectors_chart(self.analysis.estimates))
         if kind not in CHARTS:
             raise unknown("figure", kind, ["detectors", *CHARTS])
+        if self.analysis.audit is not None:
+            raise DataError(f"{self.run.title}: {NOT_SHOWN}")
         names = list(self.analysis.scores)
         if clustering is not None and clustering not in names:
             raise unknown(f"clustering of {self.run.task}", clustering, names)
@@ -122,7 +121,7 @@ class LoadedRun:
 
     def _repr_html_(self) -> str:
         return "".join(
-            (f"<h4>{escape(self.run.title)}</h4>", _finding_html(self.finding), _numbers(self.analysis).to_html())
+            (f"<h4>{escape(self.run.title)}</h4>", _finding_html(self.finding), metrics_table(self.analysis).to_html())
         )
 
     def _answers(self) -> Iterator[dict[str, Any]]:
@@ -255,17 +254,6 @@ def _arrow(rows: Sequence[dict[str, Any]]) -> pyarrow.Table:
 
     names = dict.fromkeys(name for row in rows for name in row)
     return pyarrow.table({name: [row.get(name) for row in rows] for name in names})
-
-
-def _numbers(analysis: Analysis) -> Table:
-    names = [Column("detector"), *(Column(name, interval=True) for name in analysis.scores)]
-    rows: list[dict[str, Cell]] = [
-        {"detector": detector, **{name: detection_auroc(scores, detector) for name, scores in analysis.scores.items()}}
-        for detector in analysis.shown
-    ]
-    rate = analysis.finding.rate
-    notes = [f"hallucination rate {PERCENT(rate.value)}"] if rate is not None and rate.value is not None else []
-    return Table(names, rows, "ROC-AUC by detector and clustering", notes)
 
 
 def _finding_html(finding: Headline) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from hedge_tasks import __version__
 from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.errors import DataError, HedgeError
+from hedge_tasks.measures.audited import people_of
 from hedge_tasks.measures.sweep import sweep, usual_sizes
 from hedge_tasks.numbers import WHOLE, Cell, Column, Table
 from hedge_tasks.report.agreement import agreements, labels_by_judge
@@ -16,7 +17,7 @@ from hedge_tasks.report.analysis import Analysis, analyse
 from hedge_tasks.report.claim_page import claim_section
 from hedge_tasks.report.explorer import QUESTIONS, TEXT_BUDGET, explorer_data
 from hedge_tasks.report.first_screen import wrong_answers
-from hedge_tasks.report.lead import axis_ticks, detector_rows, price_of, setup_of, tiles
+from hedge_tasks.report.lead import axis_ticks, detector_rows, metrics_table, setup_of, tiles
 from hedge_tasks.report.pages import asset, render
 from hedge_tasks.report.paper_section import paper_sections
 from hedge_tasks.report.pictures import BUDGET, NONE, thumbnails
@@ -111,6 +112,8 @@ def _title(runs: Sequence[Run], names: Sequence[str]) -> str:
 def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequence[ResultFile]) -> dict[str, Any]:
     run, rows = analysis.run, detector_rows(analysis)
     judges = labels_by_judge(run, [candidate for candidate in runs if candidate is not run])
+    if analysis.audit is not None:
+        judges = {f"experts, {people_of(analysis.audit)}": analysis.labels, **judges}
     about = {"created": run.created, "file": run.path.name if run.path else None, **run.settings}
     return {
         "name": name,
@@ -123,7 +126,7 @@ def _section(name: str, analysis: Analysis, runs: Sequence[Run], results: Sequen
         "clusterings": list(analysis.estimates),
         "leading": analysis.leading,
         "suite": _suite_table(analysis),
-        "metrics": _metrics_table(analysis),
+        "metrics": metrics_table(analysis),
         "question_types": _types_table(analysis),
         "judges": [f"{judge} ({sum(v is not None for v in labels.values())})" for judge, labels in judges.items()],
         "agreement": agreements(judges),
@@ -137,7 +140,7 @@ def _charts(analysis: Analysis) -> Iterator[Chart]:
     run, name = analysis.run, analysis.leading
     if (categories := categories_chart([(run.model or run.task, run)])).series:
         yield categories
-    if name is None:
+    if name is None or analysis.audit is not None:
         return
     detectors, scores = analysis.drawn(name), analysis.scores[name]
     yield roc_chart(scores, detectors)
@@ -161,31 +164,11 @@ def _suite_table(analysis: Analysis) -> Table | None:
     return Table(columns, rows) if rows else None
 
 
-def _metrics_table(analysis: Analysis) -> Table:
-    """Return the ROC-AUC of every detector under each clustering."""
-    columns = [
-        Column("detector"),
-        Column("samples"),
-        *(Column(name, name, interval=True) for name in analysis.estimates),
-    ]
-    rows: list[dict[str, Cell]] = [
-        {
-            **{"detector": name_of(detector), "samples": str(price_of(analysis, detector))},
-            **{name: numbers.get(detector) for name, numbers in analysis.estimates.items()},
-        }
-        for detector in [s for s in analysis.detectors if analysis.has_number(s)] or analysis.shown
-    ]
-    if (free := analysis.finding.free) and free.detector not in analysis.detectors:
-        numbers = dict.fromkeys(analysis.estimates, free.number)
-        rows.append({"detector": name_of(free.detector), "samples": "0", **numbers})
-    return Table(columns, rows)
-
-
 def _types_table(analysis: Analysis) -> Table | None:
     """Return the ROC-AUC pooled, within question types, and of each type, under the leading clustering."""
-    name = analysis.leading
-    within = {s: w for s, w in analysis.within[name].items() if s in analysis.drawn(name)} if name else {}
-    if not name or not within:
+    name = str(analysis.leading)
+    within = {s: w for s, w in analysis.within.get(name, {}).items() if s in analysis.drawn(name)}
+    if not within:
         return None
     first = next(iter(within))
     columns = [

@@ -9,6 +9,7 @@ from hedge_tasks.detectors.pipeline import name_of
 from hedge_tasks.measures.standard_measures import HALLUCINATION_RATE
 from hedge_tasks.numbers import PERCENT, Cell, Column, Table
 from hedge_tasks.report.analysis import Analysis, compare_between, table_of
+from hedge_tasks.report.lead import labelled_by
 from hedge_tasks.report.run_names import differences
 from hedge_tasks.runs.health import health_of
 
@@ -47,6 +48,7 @@ def side_by_side(analyses: Sequence[Analysis], names: Sequence[str]) -> SideBySi
         for name, analysis in zip(names, analyses, strict=True)
         if (reason := health_of(analysis.run).unreliable)
     ]
+    notes += [f"{name}: {who}." for name, a in zip(names, analyses, strict=True) if (who := labelled_by(a))]
     notes += [note for places in by_task.values() if (note := _shared_questions(analyses, names, places))]
     if len(by_task) > 1:
         notes.append("Runs of different tasks were asked different questions: nothing of theirs is paired.")

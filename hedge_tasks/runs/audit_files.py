@@ -12,7 +12,7 @@ from hedge_tasks.errors import DataError
 from hedge_tasks.io import outside
 from hedge_tasks.io.files import write_whole
 from hedge_tasks.io.records import AtLeastOne, Items, Name, Record, Text
-from hedge_tasks.judging.designed import AuditPlan, ExpertAudit, ExpertSaid, put_together
+from hedge_tasks.judging.designed import AuditPlan, ExpertAudit, ExpertSaid, digests_of, put_together
 from hedge_tasks.runs.run_files import Run, file_of
 
 ENDING = ".audit.json"
@@ -40,8 +40,8 @@ def keep_audit(run: Run, plan: AuditPlan, expert_labels: Sequence[ExpertSaid], b
     Raises:
         DataError: the run was not read from a run file, or the file cannot be written.
     """
-    numbers = {name: i for i, name in enumerate(dict.fromkeys(e.rater for e in expert_labels), start=1)}
-    labels = tuple((e.code, numbers[e.rater], e.meaning) for e in expert_labels)
+    raters = [*dict.fromkeys(e.rater for e in expert_labels)]
+    labels = tuple((e.code, 1 + raters.index(e.rater), e.meaning) for e in expert_labels)
     path = file_of(run).with_suffix(ENDING)
     write_whole(path, KeptAudit(plan=plan, labels=labels, by=by).model_dump_json() + "\n")
     return path
@@ -67,8 +67,8 @@ def check_plan(run: Run, plan: AuditPlan, path: Path) -> None:
     Raises:
         DataError: it is.
     """
-    other_run = plan.created and (plan.task, plan.created) != (run.task, run.created)
-    if other_run or set(plan.documents) != {answers.id for answers in run.answer_sets}:
+    now = digests_of(run.answer_sets)
+    if plan.created not in ("", run.created) or plan.texts not in ({}, now) or {*plan.documents} != {*now["answer"]}:
         raise DataError(
-            f"{path}: the plan is of another run ({plan.task}, {plan.created}), or of other documents of it"
+            f"{path}: the plan is of another run ({plan.task}, {plan.created}), or of other documents or answers of it"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from hedge_tasks import __version__
@@ -12,7 +11,7 @@ from hedge_tasks.detectors.scorer import Scorer
 from hedge_tasks.judging import Judge, Verdict, configured_judge
 from hedge_tasks.judging.config import Spec
 from hedge_tasks.judging.outcomes import of_unanswered
-from hedge_tasks.runs.declined import why_declined
+from hedge_tasks.runs.no_answer import why_no_answer
 from hedge_tasks.runs.relabel import case_of, with_verdicts
 from hedge_tasks.runs.run_files import Run, now
 
@@ -82,6 +81,6 @@ def imported_run(
 def _given_verdict(answers: AnswerSet, given_by: str) -> Verdict:
     """Verdict from a label of another tool."""
     who, label = given_by or "none", answers.label
-    if label == 1 and (why := why_declined(answers)) is not None:
-        return replace(of_unanswered(why, who, VERSION), reason=f"declines: {answers.baseline.text[:80]}")
+    if label == 1 and (why := why_no_answer(answers)) is not None:
+        return of_unanswered(why, who, VERSION)
     return Verdict(label, "as given" if label is not None else "no label and no reference", who, VERSION)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.thoughts import NO_END
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.base import Case, Judge, Verdict
 from hedge_tasks.judging.config import verdict_record
@@ -39,7 +40,7 @@ def case_of(answers: AnswerSet, record: Mapping[str, Any] | None = None) -> Case
         answers.baseline.text,
         description=(record or {}).get("description"),
         image_key=(record or {}).get("image_key"),
-        cut=answers.baseline.finish == "length",
+        cut=answers.baseline.finish == "length" or answers.baseline.no_logprob == NO_END,
         own=own_reading(answers.forced),
     )
 

@@ -33,8 +33,8 @@ from hedge_tasks.io.json_lines import parse_objects
 from hedge_tasks.io.outside import clean, read_raw_lines
 from hedge_tasks.io.records import Record
 from hedge_tasks.numbers import count_of
-from hedge_tasks.runs.declined import without_false_label
 from hedge_tasks.runs.evidence import KeptEvidence, pack_outputs
+from hedge_tasks.runs.no_answer import without_false_label
 from hedge_tasks.runs.run_records import RunHeader, RunRow
 from hedge_tasks.runs.support import Support
 

@@ -176,13 +176,15 @@ class Proxy:
             raise RefusedRequest("send the request uncompressed", status=415)
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RefusedRequest("content-type: expected application/json", status=415)
-        parts, size = list[bytes](), 0
+        body, largest = bytearray(), self.settings.largest_body
+        too_large = RefusedRequest(f"a request has at most {largest} bytes", status=413)
+        if int(request.headers.get("content-length", 0)) > largest:  # which nobody waits for
+            raise too_large
         async for part in request.stream():
-            size += len(part)
-            if size > self.settings.largest_body:
-                raise RefusedRequest(f"a request has at most {self.settings.largest_body} bytes", status=413)
-            parts.append(part)
-        return b"".join(parts)
+            body += part
+            if len(body) > largest:
+                raise too_large
+        return bytes(body)
 
 
 async def _hung_up(request: Request) -> None:

@@ -9,7 +9,7 @@ right, and where they are wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -29,26 +29,29 @@ from hedge_tasks.judging.rule.labels import (
     items,
     places,
 )
-from hedge_tasks.judging.rule.measure import counted_nouns, single_count, sizes_in, stated_counts
+from hedge_tasks.judging.rule.measure import Size, counted_nouns, sizes_in
 from hedge_tasks.judging.rule.names import names, stem
 from hedge_tasks.judging.rule.polar import says_yes_or_no, yes_no_reference
 from hedge_tasks.judging.rule.reading import LONGEST, Text, affirmed_and_denied, may_deny, read_text
 from hedge_tasks.judging.rule.vocabulary import families, words
 from hedge_tasks.replies import Reading, read_yes_no
 from hedge_tasks.replies.declining import unanswered
-from hedge_tasks.replies.reading import DECLINING, EMPTY, NOTICE, UNANSWERED, unreadable
+from hedge_tasks.replies.reading import ECHO, NOTICE, UNANSWERED, unreadable
 
 SHORT_REFERENCE = 6
 """A reference with more content words is a sentence, not a label."""
 
-SILENT = {"empty-answer": EMPTY, "declined": None, "unfinished": None}
-"""Rules that find that an answer claims nothing, and why; of a declined one its reason says so."""
+_SILENT = "silent"
+"""In place of a rule: the answer is none."""
 
 _SHARED = 0.6
 """Share of a sentence's things below which an answer is about something else."""
 
 _DATE = re.compile(r"(?<!\d)(?:\d{1,4}[/.-]\d{1,4}[/.-]\d{1,4}|(?:19|20)\d{2}\b)")
 """Of a picture's margin; no answer to anything. Bounded: a million digits are searched in linear time."""
+
+_BESIDE = 2
+"""Words that a reference that is a number may have besides: "4 large lesions"."""
 
 _LETTERS = 6
 """Of a name that may be written as one word or as two."""
@@ -97,28 +100,21 @@ class RuleJudge:
         return [self._verdict(decision) for decision in decisions]
 
     def _verdict(self, decision: Decision) -> Verdict:
+        if decision.rule == _SILENT:
+            return of_unanswered(decision.why, self.name, self.version)
         basis = None if decision.polar is None else decision.polar.basis
-        reason = f"{decision.rule}: {decision.why}"
-        if decision.rule in SILENT:
-            why = basis or SILENT[decision.rule] or decision.why
-            return replace(of_unanswered(why, self.name, self.version), reason=reason)
-        return Verdict(decision.label, reason, self.name, self.version, basis=basis)
+        return Verdict(decision.label, f"{decision.rule}: {decision.why}", self.name, self.version, basis=basis)
 
 
 def _of_reading(truth: bool | None, read: Reading) -> Decision:
     """The decision on an answer to a yes-or-no question."""
     if read.basis in UNANSWERED:
-        return _silent(read.basis)._replace(polar=read)
+        return Decision(None, _SILENT, read.basis, read)
     if read.value is None or read.soft:
         return Decision(None, "polar", f"unconfirmed: {read}" if read.soft else str(read), read)
     due = "yes" if truth else "no"
     label = SUPPORTED if read.value == due else HALLUCINATED
     return Decision(label, "polar", f"the answer says {read}; the reference is {due}", read)
-
-
-def _silent(why: str) -> Decision:
-    """The decision on an answer that is none."""
-    return Decision(None, "declined" if why in DECLINING else "unfinished", why)
 
 
 class _Compared:
@@ -148,7 +144,7 @@ class _Compared:
     @property
     def decision(self) -> Decision:
         """The first rule's that applies."""
-        for rule in (self._nothing, self._count, self._polar, self._equal):
+        for rule in (self._nothing, self._number, self._polar, self._equal):
             if (decision := rule()) is not None:
                 return decision
         reference = self.reference.stems
@@ -167,10 +163,10 @@ class _Compared:
     def _nothing(self) -> Decision | None:
         if not self.reference.words:
             return Decision(None, "no-reference", "there is no reference")
-        if not self.answer.words or self._plays:
-            return Decision(None, "empty-answer", "the answer states nothing")
-        why = unanswered(self.case.answer[:LONGEST])
-        return None if why is None or self.says_yes_or_no else _silent(why)
+        why = unanswered(self.case.answer[:LONGEST], cut=self.case.cut)
+        if why is None and (not self.answer.words or self._plays):
+            why = ECHO
+        return None if why is None or self.says_yes_or_no else Decision(None, _SILENT, why)
 
     @property
     def _plays(self) -> bool:
@@ -198,20 +194,15 @@ class _Compared:
             same = joined or (sorted(answer.content) == sorted(reference.content) and items(answer) == items(reference))
         return Decision(SUPPORTED, "equal", "answer and reference are the same") if same else None
 
-    def _count(self) -> Decision | None:
-        nouns, count = counted_nouns(self.question), single_count(self.reference.words)
-        if nouns is None or count is None or len(self.reference.content) > 3:
+    def _number(self) -> Decision | None:
+        """Of a reference that is a number, with few words besides where it counts or measures."""
+        nouns, unit = counted_nouns(self.question), min(words("units") & set(self.question.words), default="")
+        due, stated = (sizes_in(text, unit, nouns) for text in (self.reference, self.answer))
+        rest = {word for word in self.reference.content if word.isalpha()}
+        rest -= words("units", "more", "less")
+        if not due or len(rest) > _BESIDE or (rest and nouns is None and not any(size.unit for size in due)):
             return None
-        counts = stated_counts(self.answer, nouns)
-        if len(counts) == 1:
-            label = SUPPORTED if counts == {count} else HALLUCINATED
-            return Decision(label, "count", f"the answer says {counts.pop():g}, the reference {count:g}")
-        if counts:
-            short = len(self.answer.words) <= 2 * SHORT_ANSWER
-            return Decision(HALLUCINATED if short else None, "count", "the answer gives several numbers")
-        several = bool(words("many") & set(self.answer.lead.words))
-        why = "the answer says several" if several else "no number in the answer"
-        return Decision(HALLUCINATED if several and count <= 1 else None, "count", why)
+        return _by_number(due, stated or set(), nouns is not None or rest <= {*self.question.words, *self.answer.words})
 
     def _sentence(self) -> Decision:
         reference, lead = self.reference.stems, self.answer.lead.stems
@@ -259,7 +250,6 @@ class _Compared:
             denied=denied,
             first=first,
             told=self.answer.stems.content,
-            sizes=(sizes_in(reference), sizes_in(lead)),
             heads_known=head_known(reference.clauses) and head_known(list(lead.sentences[0])),
             says_yes_or_no=self.says_yes_or_no and not self.asks_yes_or_no,
             of_many=asks_for_one_of_many(self.question),
@@ -292,6 +282,20 @@ def _by_share(right: set[str], stated: set[str], denies: bool) -> Decision:
     return Decision(None, "unknown-words", "the answer is in other words, which the table of synonyms does not know")
 
 
+def _by_number(due: Set[Size], stated: Set[Size], is_told: bool) -> Decision:
+    """The decision on as many numbers as are due, in the same units: fewer, more or others tell nothing."""
+    units = {size.unit for size in due}
+    same_unit = [size for size in stated if size.unit in units]
+    if len(same_unit) != len(due):
+        return Decision(None, "number", "the answer does not state one number where the reference has one")
+    if all(any(map(size.equals, same_unit)) for size in due):
+        return Decision(SUPPORTED if is_told else None, "number", "the answer states the same number")
+    near = all(any(map(size.overlaps, same_unit)) for size in due)
+    return Decision(
+        None if near else HALLUCINATED, "number", "the answer states another number, if not nearly the same"
+    )
+
+
 def _denied_alike(reference: Text, answer: Text) -> bool:
     """The same things denied, and all things affirmed that the reference affirms ('normal' goes without saying)."""
     (right, right_denied), (affirmed, answer_denied) = affirmed_and_denied(reference), affirmed_and_denied(answer)
@@ -307,6 +311,13 @@ def _pairs(text: Text) -> bool:
 # --- rules of labels --------------------------------------------------------------------------------------------------
 
 
+def _sides(case: LabelCase) -> Decision | None:
+    """Where both sides are named, words do not tell what is said of which: 'the left is normal, the right is not'."""
+    both = {"left", "right"}
+    is_open = bool(case.wanted & both) and both <= case.stated | case.denied
+    return Decision(None, "sides", "the answer names both sides") if is_open else None
+
+
 def _negated(case: LabelCase) -> Decision | None:
     if case.wanted <= case.denied or any(kind <= case.denied for kind in case.kinds):
         return Decision(HALLUCINATED, "negated", f"the answer denies {case.name}")
@@ -319,7 +330,7 @@ def _conflict(case: LabelCase) -> Decision | None:
         due, present = family & case.wanted, family & case.stated
         if due and present and (present > due or not present & due):
             why = f"the answer says {' and '.join(sorted(present))}, the reference {' and '.join(sorted(due))}"
-            return Decision(HALLUCINATED if case.short or not present & due else None, "conflict", why)
+            return Decision(None if present & due else HALLUCINATED, "conflict", why)
     own, colors = case.wanted & words("colors"), set(case.first) & words("colors") - case.denied
     if own and colors > own:
         return Decision(HALLUCINATED, "conflict", f"the answer also says {' '.join(sorted(colors - own))}")
@@ -336,19 +347,6 @@ def _contains(case: LabelCase) -> Decision | None:
     if case.extra:
         return Decision(None, "extra", f"the answer names {' '.join(sorted(case.extra))}, too")
     return Decision(SUPPORTED, "contains", f"the answer names {case.name}")
-
-
-def _measure(case: LabelCase) -> Decision | None:
-    if not words("units") & case.wanted:
-        return None
-    due, stated = case.sizes
-    if not stated:
-        return Decision(HALLUCINATED, "measure", "the answer states no measurement")
-    if len(stated) == len(due) and all(any(size.equals(other) for other in stated) for size in due):
-        return Decision(SUPPORTED, "measure", "the answer states the same measurement")
-    if all(any(size.overlaps(other) for other in stated) for size in due):
-        return Decision(None, "measure", "the answer states nearly the same measurement")
-    return Decision(HALLUCINATED, "measure", "the answer states another measurement")
 
 
 def _related(case: LabelCase) -> Decision | None:
@@ -390,6 +388,6 @@ def _anatomy() -> frozenset[str]:
 
 
 LABEL_RULES: tuple[Callable[[LabelCase], Decision | None], ...] = (
-    *(_negated, _conflict, _contains, _measure, _related, _partial, _different),
+    *(_sides, _negated, _conflict, _contains, _related, _partial, _different),
 )
 """Rules for a short reference, in the order they are tried; the last one always applies."""

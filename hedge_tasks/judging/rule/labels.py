@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from hedge_tasks.judging.rule.measure import Size
 from hedge_tasks.judging.rule.names import Clause, Things, names, stem
 from hedge_tasks.judging.rule.reading import NUMBER, Text
 from hedge_tasks.judging.rule.vocabulary import words
 
 SHORT_ANSWER = 6
-"""Content words of an answer (those of the question not counted) that contradicts itself where it names two opposites,
-or two numbers; a longer one may compare them."""
+"""Words of a first sentence that answers in words of the question; a longer one may give the question back."""
 
 ROWS, COLUMNS = frozenset({"upper", "middle", "lower"}), frozenset({"left", "middle", "right"})
 """'upper-left' is one place."""
@@ -29,7 +27,6 @@ class LabelCase:
         stated, denied: words that the beginning of the answer affirms and denies.
         first: words of its first sentence.
         told: all its content words.
-        sizes: that the reference states, and the answer.
         heads_known: whether the head words of both are known to the table of synonyms.
         says_yes_or_no: whether the answer says yes or no in so many words.
         of_many: whether the question asks for one of many things of a kind.
@@ -42,7 +39,6 @@ class LabelCase:
     denied: set[str]
     first: list[str]
     told: list[str]
-    sizes: tuple[list[Size], list[Size]]
     heads_known: bool
     says_yes_or_no: bool
     of_many: bool
@@ -56,10 +52,6 @@ class LabelCase:
     def length(self) -> int:
         """How many of the answer's content words are not the question's."""
         return sum(word not in self.asked or word in self.needed for word in self.told)
-
-    @property
-    def short(self) -> bool:
-        return self.length <= SHORT_ANSWER
 
     @cached_property
     def needed(self) -> set[str]:

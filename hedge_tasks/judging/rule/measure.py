@@ -1,82 +1,98 @@
-"""Reading how many there are said to be of something, and how large it is."""
+"""Reading the numbers that a text states, each as a whole: with its unit, its range and what it is compared with."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Set
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from hedge_tasks.judging.rule.names import Clause
-from hedge_tasks.judging.rule.reading import NUMBER, Text
+from hedge_tasks.judging.rule.reading import Text
 from hedge_tasks.judging.rule.vocabulary import words
+from hedge_tasks.replies.clauses import AFFIRMED, polarity
 
 TOLERANCE = 0.1
-"""A single number stands for what is within 10 % of it."""
+"""A single number with a unit stands for what is within 10 % of it; one without for what is rounded to it."""
 
 LENGTHS: Mapping[str, float] = {"mm": 1.0, "cm": 10.0, "inch": 25.4, "m": 1000.0}
 """Units of length, in millimetres."""
 
 
 class Size(NamedTuple):
-    """A size, and all that it may be: lengths in millimetres, anything else in its unit ("" for none)."""
+    """A number, and all that it may be: lengths in millimetres, anything else in its unit ("" for none)."""
 
     low: float
     high: float
     unit: str
 
     def overlaps(self, other: Size) -> bool:
-        """Can both be true of one thing? A unit that one of them lacks is taken for the other's."""
-        same_unit = self.unit == other.unit or not self.unit or not other.unit
-        return same_unit and max(self.low, other.low) < min(self.high, other.high)
+        """Can both be true of one thing?"""
+        return self.unit == other.unit and max(self.low, other.low) < min(self.high, other.high)
 
     def equals(self, other: Size) -> bool:
         """Are both the same size: 5 mm and 0.5 cm?"""
         return self.unit == other.unit and math.isclose(self.low, other.low) and math.isclose(self.high, other.high)
 
 
-def sizes_in(text: Text) -> list[Size]:
-    """The sizes that a text states.
+@cache
+def _number() -> re.Pattern[str]:
+    """A number with what is one with it, in a clause; the unit of "3 x 4 cm" is that of both."""
+    more, less, units = ("|".join(sorted(words(role))) for role in ("more", "less", "units"))
+    one = r"(?<![\w.-])\d+(?:\.\d+)?(?![\w.])"
+    bound = rf"(?:\b(?:(?P<more>{more})|(?P<less>{less})) (?:[a-z]+ ){{0,2}})?"
+    unit = rf"(?: (?:x|and|to|-|{one})){{0,4}}(?: (?P<unit>{units})\b)?"
+    return re.compile(rf"{bound}(?P<low>{one})(?: (?:to|-) (?P<high>{one}))?(?={unit})")
+
+
+def sizes_in(text: Text, unit: str = "", nouns: Set[str] | None = None) -> set[Size] | None:
+    """The numbers that a text states; None where a clause does not affirm its number, or offers several.
+
+    Where things are counted, neither is the name of one ("polyp 3") or a part of them ("one of these") a count; and
+    "no" and "none" are 0, where they are said of these things and of nothing else.
+
+    Args:
+        unit: of numbers without one.
+        nouns: for what is counted; None where nothing is.
 
     Example:
         >>> from hedge_tasks.judging.rule.reading import read_text
-        >>> sizes_in(read_text("between 1 and 2 cm, or >30 mm"))
-        [Size(low=10.0, high=20.0, unit='mm'), Size(low=30.0, high=inf, unit='mm')]
+        >>> sizes_in(read_text(">30 mm")), sizes_in(read_text("not 30 mm"))
+        ({Size(low=30.0, high=inf, unit='mm')}, None)
     """
-    return [size for clause in text.clauses for size in _sizes(clause)]
+    every = set[Size]()
+    for clause in text.clauses:
+        spoken = " ".join(clause) if nouns is None else _with_zero(clause, nouns)
+        matches = list(_number().finditer(spoken))
+        denies = (words("negations") - {"0"} | {"or"}) & set(spoken.split()) or polarity(spoken) != AFFIRMED
+        if matches and (denies or any(nouns is not None and _is_name(match, nouns) for match in matches)):
+            return None
+        every.update(_size(match, unit) for match in matches)
+    return every
 
 
-def _sizes(clause: Clause) -> Iterator[Size]:
-    at = 0
-    while at < len(clause):
-        start, at = at, at + 1
-        if not NUMBER.fullmatch(clause[start]):
-            continue
-        first = second = float(clause[start])
-        # '5-10 mm' is two numbers in a row by now; '6.5 x 6.4 cm' are two sizes.
-        after = at + 1 if clause[at : at + 1] in (("to",), ("and",)) else at
-        if after < len(clause) and NUMBER.fullmatch(clause[after]) and float(clause[after]) > first:
-            second, at = float(clause[after]), after + 1
-        unit = next((word for word in clause[at : at + 3] if word in words("units")), "")
-        factor = LENGTHS.get(unit, 1.0)
-        low, high = _bounds(clause[max(start - 2, 0) : start], first * factor, second * factor)
-        yield Size(low, high, "mm" if unit in LENGTHS else unit)
+def _with_zero(clause: Clause, nouns: Set[str]) -> str:
+    content, spoken = set(clause) - words("stop", "frame"), " ".join(clause)
+    is_zero = content <= nouns and (content or len(clause) == 1 or "none" in clause)
+    return re.sub(r"\bno(?:ne)?\b", "0", spoken) if is_zero else spoken
 
 
-def _bounds(before: Clause, first: float, second: float) -> tuple[float, float]:
-    if words("more") & set(before):
-        return (first, math.inf)
-    if words("less") & set(before):
-        return (0.0, second)
-    return (first, second) if second > first else (first * (1 - TOLERANCE), first * (1 + TOLERANCE))
+def _is_name(match: re.Match[str], nouns: Set[str]) -> bool:
+    """Does a number stand behind a name and not in front of what is counted, or in front of "of"?"""
+    before, behind = match.string[: match.start()].split(), match.string[match.end() :].split()[:3]
+    is_named = bool(set(before[-1:]) - words("stop", "frame")) and not before[-1].endswith("ly")
+    return behind[:1] == ["of"] or (is_named and (nouns | words("units")).isdisjoint(behind))
 
 
-def single_count(spoken: Sequence[str]) -> float | None:
-    """The reference as a count: one number (or no, none) and nothing else that matters."""
-    numbers = {float(word) for word in spoken if NUMBER.fullmatch(word)}
-    if {"no", "none"} & set(spoken):
-        numbers.add(0.0)
-    return numbers.pop() if len(numbers) == 1 and not words("units") & set(spoken) else None
+def _size(match: re.Match[str], unit: str) -> Size:
+    unit = match["unit"] or unit
+    factor = LENGTHS.get(unit, 1.0)
+    low, high = sorted(factor * float(number) for number in (match["low"], match["high"] or match["low"]))
+    within = 0.0 if high > low else low * TOLERANCE if unit else 0.5
+    low, high = (low, math.inf) if match["more"] else (0.0, high) if match["less"] else (low - within, high + within)
+    return Size(low, high, "mm" if unit in LENGTHS else unit)
 
 
 def counted_nouns(question: Text) -> set[str] | None:
@@ -84,15 +100,3 @@ def counted_nouns(question: Text) -> set[str] | None:
     spoken = question.words
     at = next((i for i, pair in enumerate(pairwise(spoken)) if pair in (("how", "many"), ("number", "of"))), None)
     return None if at is None else set([word for word in spoken[at + 2 :] if word not in words("stop")][:3])
-
-
-def stated_counts(answer: Text, nouns: set[str]) -> set[float]:
-    """The numbers in front of the nouns in the first sentence; else all numbers in it."""
-    counts = [
-        (0.0 if word in ("no", "none") else float(word), bool(nouns & set(clause[at + 1 : at + 4])))
-        for clause in (answer.sentences[0] if answer.sentences else ())
-        for at, word in enumerate(clause)
-        if word in ("no", "none") or NUMBER.fullmatch(word)
-    ]
-    near = {number for number, is_near in counts if is_near}
-    return near or {number for number, _ in counts}

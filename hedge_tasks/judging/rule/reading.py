@@ -19,9 +19,12 @@ LEAD = 60
 """Words of an answer that are compared: its first sentence, and those after it as long as they fit."""
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_PIECE = re.compile(r"\d+\.\d+|\w+(?:'\w+)?|[.!?;\n]|[,:()\u2013\u2014]")
+_PIECE = re.compile(
+    r"(?<![^\s(:])[-\u2212]\d+(?:\.\d+)?|(?<=\d)-(?=\d)|\d+\.\d+|\w+(?:'\w+)?|[.!?;\n]|[,:()\u2013\u2014]"
+)
 _MINUS = re.compile(r"(?<![^\s(])[-\u2212\u2013](?=\s*(?:[).,;\n]|\Z))")
 """A sign with nothing behind it: 'edema (-)'."""
+_RANGE = re.compile(r"(?<=\d)\s*[-\u2013\u2014]\s*(?=\d)")
 _FREE_OF = re.compile(r"\b([^\W\d_]+)-free\b")
 _BOUND = re.compile(r"([<>])\s*=?\s*(?=\d)")
 _CONTRASTS = ("but", "however", "although", "though", "whereas")
@@ -92,7 +95,7 @@ def read_text(text: str, *, statements_only: bool = False) -> Text:
 
 def _clean(text: str) -> str:
     text = _MINUS.sub(" not ", spoken(text[:LONGEST])[:LONGEST].replace("_", " "))
-    text = _FREE_OF.sub(r"no \1", text)
+    text = _FREE_OF.sub(r"no \1", _RANGE.sub("-", text).replace("%", " percent "))
     text = _BOUND.sub(lambda sign: " greater than " if sign[1] == ">" else " less than ", text)
     # Invisible marks (zero width, text direction) vanish; other control characters separate words.
     kinds = ((character, unicodedata.category(character)) for character in text)

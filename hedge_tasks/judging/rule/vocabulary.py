@@ -21,7 +21,7 @@ def words(*roles: str) -> frozenset[str]:
 
     Example:
         >>> sorted(words("less"))
-        ['below', 'fewer', 'less', 'smaller', 'under']
+        ['below', 'fewer', 'less', 'most', 'smaller', 'under', 'up']
     """
     return frozenset(word for role in roles for word in str(_vocabulary()[role]).split())
 

@@ -163,7 +163,7 @@ class StockJudge:
         outcomes: what `process_results` said, by the id of the case; filled when the answers are there.
     """
 
-    name, version = "task", "3"
+    name, version = "task", "4"
 
     def __init__(self, rule: ReadingRule, filter_name: str) -> None:
         self.rule, self._filter = rule, filter_name
@@ -174,8 +174,8 @@ class StockJudge:
 
     def _of_case(self, case: Case) -> Verdict:
         """Judge a case: what is no answer has no label, whatever the metric says, unless declining is right."""
-        why, outcome = unanswered(case.answer), self.outcomes[case.id]
-        if why and not (why in DECLINING and case.reference.strip() and unanswered(case.reference)):
+        why, outcome = unanswered(case.answer, cut=case.cut), self.outcomes[case.id]
+        if why and not {why, unanswered(case.reference)} <= DECLINING:
             return of_unanswered(why, self.name, self.version)
         number = None if outcome.fault else self.rule.number(outcome)
         label = None if number is None else self.rule.label(number)

@@ -86,7 +86,9 @@ class QuestionView {
     if (question.question) add("question", foreign(question.question));
     add("baseline answer", foreign(this.text(0) || "(empty)"));
     if (question.reference) add("reference", foreign(question.reference));
-    add("verdict", badge(question.label), ...(question.category ? [" ", foreign(question.category)] : []),
+    const audited = "judged" in question;
+    if (audited) add("experts", badge(question.label));
+    add("verdict", badge(audited ? question.judged : question.label), ...(question.category ? [" ", foreign(question.category)] : []),
       ...(question.judge ? [" by ", foreign(question.judge)] : []));
     if (question.reason) add("reason", foreign(question.reason));
     if (question.raw && question.raw !== question.reason) add("its reply", foreign(question.raw));

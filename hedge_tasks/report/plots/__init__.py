@@ -15,7 +15,6 @@ from hedge_tasks.report.plots.figures import (
     relevance_chart,
     risk_coverage_chart,
     roc_chart,
-    strata_chart,
     sweep_chart,
     threshold_chart,
 )
@@ -29,7 +28,6 @@ __all__ = [
     "relevance_chart",
     "risk_coverage_chart",
     "roc_chart",
-    "strata_chart",
     "svg_of",
     "sweep_chart",
     "threshold_chart",

@@ -12,7 +12,7 @@ import numpy as np
 
 from hedge_tasks.detectors.pipeline import SCORE_NAMES, Scores, name_of
 from hedge_tasks.detectors.units import detection_auroc
-from hedge_tasks.measures.curves import labelled, risk_coverage, roc_curve, within_strata
+from hedge_tasks.measures.curves import labelled, risk_coverage, roc_curve
 from hedge_tasks.numbers import THREE_DIGITS, Number
 from hedge_tasks.report.plots.charts import Chart, Series
 from hedge_tasks.statistics import auroc
@@ -64,19 +64,6 @@ def risk_coverage_chart(
     top = max((max(s.y) for s in series), default=1.0)
     chart = Chart("risk-coverage", "Risk and coverage", *labels, tuple(series), _UNIT, (0.0, top or 1.0), guides=guides)
     return _or_note(chart, "no answer has a label")
-
-
-def strata_chart(scores: Sequence[Scores], detectors: Sequence[str] = SCORE_NAMES) -> Chart:
-    """ROC-AUC pooled, within question types, and of each question type."""
-    by_detector = {name: within for name in detectors if (within := within_strata(scores, name)) is not None}
-    kinds = list(dict.fromkeys(key for within in by_detector.values() for key in within.strata))
-    series = []
-    for name, within in by_detector.items():
-        numbers = (detection_auroc(scores, name), within, *(within.strata.get(kind) for kind in kinds))
-        series.append(_forest_series(name_of(name), numbers))
-    categories = ("pooled", "within types", *map(str, kinds)) if series else ()
-    chart = _forest("question-types", "By question type", series, categories)
-    return _or_note(chart, "the questions have no types, or only one")
 
 
 def detectors_chart(estimates: Mapping[str, Mapping[str, Number]]) -> Chart:

@@ -38,7 +38,7 @@ class MedHalluJudge(ReplyJudge):
     """
 
     name = "medhallu"
-    version = "10"
+    version = "11"
     undecided: ClassVar[tuple[str, ...]] = (NOT_SURE,)
     prompts: ClassVar[tuple[str, ...]] = ("reply_verdict",)
 

@@ -23,7 +23,7 @@ class ShaleJudge(ReplyJudge):
     """
 
     name = "shale"
-    version = "11"
+    version = "12"
     unread: ClassVar[str | None] = UNREADABLE
     prompts: ClassVar[tuple[str, ...]] = ("reply_yes_no", "reply_option")
 

@@ -47,7 +47,7 @@ class VopeJudge(ReplyJudge):
     """
 
     name = "vope"
-    version = "12"
+    version = "13"
     prompts: ClassVar[tuple[str, ...]] = ("reply_yes_no",)
     of_documents: ClassVar[bool] = False
 
