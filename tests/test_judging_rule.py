@@ -161,7 +161,7 @@ HELP = "Yes, I can help with that! Please upload the image."
         (LARGE, "3 cm", 0, "30 mm|It is about 3 cm."), (LARGE, "3 cm", 1, "3 mm|5-9 mm"), ("Age?", "60", 0, "60 years"),
         (LARGE, "5-10 mm", 0, "5 to 10 mm"), (LARGE, "5-10 mm", 1, ">20 mm|3 mm|<5 mm"), (LARGE, "3 cm", NO, "3"),
         (COUNT, "4", NO, "-4|twenty-four|not 4|It isn't 4.|It may be 4.|4 or 5|3-5|over 4|fewer than 4|4 or more|1, 4"),
-        (COUNT, "4", NO, "4 mm|4%|4th|2 + 2 = 4|4 (not 5)|once 6, then 4|Nodule 4 is large.|I see no image.|a few"),
+        (COUNT, "4", NO, "4 mm|4%|4th|2 + 2|4 (not 5)|once 6, then 4|Nodule 4 is large.|I see no image.|a few"),
         (COUNT, "1", NO, "one hundred|One of the lobes is grey.|The largest one is grey.|no way to know"),
         (COUNT, "0", NO, "no number can be told|Nothing is certain.|None of these can be counted"),
         (SIZE, "8", NO, "6-8 mm|8 x 9 mm|8%|8 ml|not 8 mm"), (SIDE, "both", NO, "bilateral, or only the left"),

@@ -42,9 +42,9 @@ def _number() -> re.Pattern[str]:
     """A number with what is one with it, in a clause; the unit of "3 x 4 cm" is that of both."""
     more, less, units = ("|".join(sorted(words(role))) for role in ("more", "less", "units"))
     one = r"(?<![\w.-])\d+(?:\.\d+)?(?![\w.])"
-    bound = rf"(?:\b(?:(?P<more>{more})|(?P<less>{less})) (?:[a-z]+ ){{0,2}})?"
+    front = rf"(?:\b(?:(?:(?P<more>{more})|(?P<less>{less})) (?:[a-z]+ ){{0,2}}|(?P<before>[^\W\d]+) ))?"
     unit = rf"(?: (?:x|and|to|-|{one})){{0,4}}(?: (?P<unit>{units})\b)?"
-    return re.compile(rf"{bound}(?P<low>{one})(?: (?:to|-) (?P<high>{one}))?(?={unit})")
+    return re.compile(rf"{front}(?P<low>{one})(?: (?:to|-) (?P<high>{one}))?(?={unit})(?=(?P<behind>(?: \S+){{0,3}}))")
 
 
 def sizes_in(text: Text, unit: str = "", nouns: Set[str] | None = None) -> set[Size] | None:
@@ -66,10 +66,12 @@ def sizes_in(text: Text, unit: str = "", nouns: Set[str] | None = None) -> set[S
     for clause in text.clauses:
         spoken = " ".join(clause) if nouns is None else _with_zero(clause, nouns)
         matches = list(_number().finditer(spoken))
-        denies = (words("negations") - {"0"} | {"or"}) & set(spoken.split()) or polarity(spoken) != AFFIRMED
+        denies = bool((words("negations") - {"0"} | {"or"}) & set(spoken.split())) or polarity(spoken) != AFFIRMED
+        sizes = {_size(match, unit) for match in matches}
+        denies |= len(sizes) < len(matches)  # "1 + 1"
         if matches and (denies or any(nouns is not None and _is_name(match, nouns) for match in matches)):
             return None
-        every.update(_size(match, unit) for match in matches)
+        every |= sizes
     return every
 
 
@@ -81,8 +83,8 @@ def _with_zero(clause: Clause, nouns: Set[str]) -> str:
 
 def _is_name(match: re.Match[str], nouns: Set[str]) -> bool:
     """Does a number stand behind a name and not in front of what is counted, or in front of "of"?"""
-    before, behind = match.string[: match.start()].split(), match.string[match.end() :].split()[:3]
-    is_named = bool(set(before[-1:]) - words("stop", "frame")) and not before[-1].endswith("ly")
+    before, behind = match["before"] or "the", match["behind"].split()
+    is_named = before not in words("stop", "frame") and not before.endswith("ly")
     return behind[:1] == ["of"] or (is_named and (nouns | words("units")).isdisjoint(behind))
 
 
