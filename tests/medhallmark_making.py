@@ -14,10 +14,7 @@ from PIL import Image
 
 from hedge_tasks.making.medhallmark.sources import VqaRow
 
-_EXAMPLE = (
-    "Given the visible cardiac silhouette showing abnormal features on the CT scan, what are the possible conditions "
-    "that could explain these abnormalities?"
-)
+_EXAMPLE = "Given the visible cardiac silhouette showing abnormal features on the CT scan, what follows?"
 
 
 def rows(count: int) -> list[dict[str, Any]]:
@@ -72,7 +69,7 @@ def rewrites_of(question: str) -> list[str] | None:
 
 
 def pairs_of(question: str) -> list[tuple[str, str]]:
-    """By the number modulo 3: two good ones; a good one and a true premise; the prompt's example and a marker."""
+    """By the number modulo 3: two good ones; a good one and a true premise; what begins as the prompt's example, a marker."""
     n = number_of(question)
 
     def pair(k: int, side: str = "right") -> tuple[str, str]:

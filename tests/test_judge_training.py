@@ -40,11 +40,6 @@ def case(number: int, answer: str = "a cat", reference: str = "a dog") -> Case:
     return Case(str(number), f"What is on picture {number}?", reference, answer)
 
 
-def judged(outcomes: dict[str, int]) -> list[TrainingExample]:
-    keys = [key for key, count in outcomes.items() for _ in range(count)]
-    return [TrainingExample(case(number), key, f"picture {number % 50}") for number, key in enumerate(keys)]
-
-
 def test_the_conversation_is_word_for_word_that_of_the_judge() -> None:
     prompt = load_judge_prompt("medhallmark")
     row = conversation(TrainingExample(case(1), "critical", "g"), prompt, "images/1.png")
@@ -97,7 +92,7 @@ def test_labels_of_who_does_not_know_the_reference_are_refused(labels: tuple[int
 
 
 def test_no_picture_stands_on_both_sides() -> None:
-    examples = judged({"critical": 400})
+    examples = [TrainingExample(case(number), "critical", f"picture {number % 50}") for number in range(400)]
     parts = split(examples, 0.3, seed=1)
     groups = {name: {example.group for example in part} for name, part in parts.items()}
     assert not groups["train"] & groups["eval"]

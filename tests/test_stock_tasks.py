@@ -17,12 +17,13 @@ from hedge_tasks.runs.run_files import load_runs
 
 pytestmark = [pytest.mark.framework, pytest.mark.slow]
 
-PLAIN = ("pope", "mme", "scienceqa_img", "ai2d", "chartqa", "countbench", "vocalsound_test")
-RULES = {
+PLAIN = ("mme", "scienceqa_img", "ai2d", "chartqa", "countbench", "vocalsound_test")
+OPTIONS = {
+    "pope": "question_type=category",
     "gsm8k_cot_zeroshot": "judge=exact_match",  # its references are solutions, and no answers
     "textvqa_val": "judge=exact_match:threshold=0.5",
 }
-BESIDE = ("mmmu_val", *PLAIN, *RULES)
+BESIDE = ("mmmu_val", *PLAIN, *OPTIONS)
 """Tasks that run in one command both as they are and behind `hedge:`."""
 
 REFUSED = {
@@ -145,12 +146,7 @@ class Evaluated:
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory, own_tasks: Path) -> Evaluated:
     """One command: every task as it is and behind `hedge:`, with tasks that are refused in between."""
-    columns = {"pope": ":question_type=category"}
-    hedged = [
-        "hedge:mmmu",
-        *(f"hedge:{name}{columns.get(name, '')}" for name in PLAIN),
-        *(f"hedge:{n}:{rule}" for n, rule in RULES.items()),
-    ]
+    hedged = ["hedge:mmmu", *(f"hedge:{n}" for n in PLAIN), *(f"hedge:{n}:{given}" for n, given in OPTIONS.items())]
     refused = [name for name in REFUSED if name != "hedge:mmmu_test"]
     tasks = [*refused, *BESIDE, *hedged, "hedge:raises"]
     return Evaluated(
