@@ -69,7 +69,7 @@ def rewrites_of(question: str) -> list[str] | None:
 
 
 def pairs_of(question: str) -> list[tuple[str, str]]:
-    """By the number modulo 3: two good ones; a good one and a true premise; what begins as the prompt's example, a marker."""
+    """By the number modulo 3: two good ones; a good one and a true premise; the prompt's example in part, a marker."""
     n = number_of(question)
 
     def pair(k: int, side: str = "right") -> tuple[str, str]:
