@@ -89,6 +89,7 @@ DECISIONS = f"""
     polar 0 | Is there any abnormality? | no | The image is unremarkable.
     polar 0 | Is the heart enlarged? | yes | The heart is enlarged.
     polar None | Is the lesion on the left? | no | The lesion is on the right.
+    polar None | Is the lesion on the left side? | no | Right.
     polar None | Is this a CT? | no | This is an MRI of the brain.
     polar None | Is there a mass? | no | Yes, it looks like one, but it is a skin fold.
     polar None | Is there a mass? | no | The lungs are normal.

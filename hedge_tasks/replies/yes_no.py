@@ -88,7 +88,8 @@ class YesNo(Answers):
             return None
         for value, pattern in ((NO, _polar("no")), (YES, _polar("yes"))):
             if (match := pattern.match(text)) and _set_off(match[0].casefold(), text, match.end()):
-                return AnswerMatch(value, match.end())
+                sided = match[0].casefold() in words("side") and not words("side").isdisjoint(WORD.findall(self.spoken))
+                return None if sided else AnswerMatch(value, match.end())  # "right" may be a side
         return None
 
     def of_json(self, value: object) -> str | None:
