@@ -124,7 +124,7 @@ DECISIONS = f"""
     declined None | Where is it? | left | What is the most likely diagnosis?
     declined None | Where is it? | left | I cannot see the image.
     declined None | Where is it? | left | It is difficult to determine the location.
-    partial None | How many are there? | 2 3 | 2
+    number None | How many are there? | 2 3 | 2
 """
 
 
