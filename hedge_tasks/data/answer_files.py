@@ -47,10 +47,7 @@ _FAILED = re.compile(
 _FIRST = "baseline: of {n} documents the first answer, for nothing says which it is"
 _REQUESTS = "lost: {n} empty cells or requests that failed, such as {first!r}"
 _COPIES = "left out: {n} copies of other rows, such as of {first!r}"
-_REPEATS = (
-    "{n} rows repeat question and all answers of another row, such as {first!r}: if these are copies, intervals and "
-    "promises are too narrow; leave them out, or name what they share by --group"
-)
+_REPEATS = "{n} rows repeat question and answers ({first!r}): if copies, intervals, promises are too narrow (--group)"
 _THOUGHTS = "lost: {n} thoughts, and log-probabilities of thought and answer together, such as of {first!r}"
 _TEMPLATE = "taken away: tokens of a chat template around {n} answers, such as {first!r}"
 _PLACEHOLDERS = f"lost: {{n}} log-probabilities, such as of {{first!r}}: {PLACEHOLDER}"
@@ -161,10 +158,10 @@ def _checked(answer_sets: Iterable[AnswerSet], file: Path, record: Notes) -> Ite
         record.has_draws |= bool(answers.clean)
         n += 1
         record.n_answers += len(answers.answers)
-        said = hash((answers.question, answers.reference, answers.label, answers.answers))
-        if answers.question and answers.group is None and said in seen:
+        digest = hash((answers.question, answers.reference, answers.label, answers.answers))
+        if answers.question and answers.group is None and digest in seen:
             record.add(_REPEATS, answers.id)
-        seen.add(said)
+        seen.add(digest)
         for answer in answers.answers:
             if answer.no_logprob == PLACEHOLDER:
                 record.add(_PLACEHOLDERS, answer.text)

@@ -34,13 +34,13 @@ _NO_LOGITS: Mapping[str, tuple[Callable[[float], float], str]] = {
     "percentages": (lambda weight: weight / 100, "write the logarithms of their hundredths"),
     "losses": (lambda weight: math.exp(-weight), "write them with a minus in front"),
 }
-"""What weights may be that are no logits -> which share of 1 each is then, and the way out."""
+"""Kind of weights that are no logits -> which share of 1 each is then, and the way out."""
 
 
 def _by_label(value: object) -> object:
     """A list as an object with the labels A, B, C, ..."""
     if isinstance(value, list) and len(value) > len(LABELS):
-        raise DataError(f"expected an object, or a list of at most {len(LABELS)}, got {len(value)}")
+        raise DataError(f"expected an object, or a list of at most {len(LABELS)}")
     return dict(zip(LABELS, value, strict=False)) if isinstance(value, list) else value
 
 
@@ -79,13 +79,13 @@ class OptionQuestion:
 
     def __post_init__(self) -> None:
         if len(self.logits) < 2:
-            raise ValueError(f"expected 2 options or more, got {len(self.logits)}")
+            raise ValueError("expected 2 options or more")
         if max(self.logits.values()) == -math.inf:
             raise ValueError("no option can be chosen: all logits are -inf")
         if self.answer not in self.logits:
             raise unknown("answer", self.answer, self.logits)
         if self.options and (alone := self.logits.keys() ^ self.options.keys()):
-            raise ValueError(f"options and logits: {', '.join(sorted(alone))} is in one of them alone")
+            raise ValueError(f"options and logits do not have the same labels: {sorted(alone)}")
 
 
 def read_options(file: Path) -> dict[str, list[OptionQuestion]]:
@@ -110,6 +110,6 @@ def read_options(file: Path) -> dict[str, list[OptionQuestion]]:
     weights = [question.logits.values() for of_model in models.values() for question in of_model.values()]
     for kind, (share, way_out) in _NO_LOGITS.items():
         # Shares may have been rounded to two decimals.
-        if all(min(of) >= 0 and math.isclose(sum(map(share, of)), 1, abs_tol=0.011) for of in weights):
+        if all(min(row) >= 0 and math.isclose(sum(map(share, row)), 1, abs_tol=0.011) for row in weights):
             raise DataError(f"{file}: logits: these are {kind}, which add up to one whole in every row; {way_out}")
     return {model: [*of_model.values()] for model, of_model in models.items()}
