@@ -112,7 +112,6 @@ def test_without_labels_there_are_scores_and_no_table_of_what_is_undefined(
     [
         (["{"], ":1: not valid JSON"),
         ([{"id": "q"}], "the model's replies, for `hedge score` or `hedge import answers`? Say --reply COLUMN"),
-        ([line(0, "a"), "", {**line(1, "a"), "clean": []}], "'q1' has one answer, and other documents have several"),
         ([{**line(0, "a"), "clean": "a text"}], ":1: clean: expected a list, got 'a text'"),
         ([line(0, "a"), line(0, "b")], ":2: another row has the id 'q0' and differs"),
         ([line(0, "a", cluster_ids=[0])], ":1: cluster_ids: 1 ids for 1 baseline + 1 clean + 2 noisy = 4"),

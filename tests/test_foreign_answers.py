@@ -210,17 +210,16 @@ def test_a_batch_keeps_log_probabilities_and_says_what_is_lost(tmp_path: Path) -
     assert (first.question, first.baseline.mean_logprob, first.baseline.n_tokens) == (QUESTIONS["a"], -0.375, 2)
     assert (first.baseline.finish, first.clean[0].text, first.clean[0].mean_logprob) == ("length", "blue", None)
     assert second.baseline.mean_logprob is None
-    assert "lost: 2 requests that failed, such as 'c'" in read.notes
-    assert "lost: 2 thoughts, such as of 'a'" in read.notes
+    assert "lost: 2 empty cells or requests that failed, such as 'c'" in read.notes
+    assert "lost: 2 thoughts, and log-probabilities of thought and answer together, such as of 'a'" in read.notes
     for body in ("text", {"messages": ["text"]}):
         with pytest.raises(DataError, match=r"in\.jsonl: not as its tool writes it"):
             read_answers(files, lines(tmp_path / "in.jsonl", [{"custom_id": "a", "body": body}]))
-    assert "lost: 2 log-probabilities of thought and answer together, such as of 'a'" in read.notes
     assert "baseline: of 2 documents the first answer, for nothing says which it is" in read.notes
 
 
 def labelled(scores: Any, folder: Path) -> ReadAnswers:
-    (folder / "log.json").write_text(json.dumps({"version": 2, "status": "", "eval": {}, "samples": scores}))
+    (folder / "log.json").write_text(json.dumps({"version": 2, "status": "error", "eval": {}, "samples": scores}))
     return read_answers([folder / "log.json"])
 
 
@@ -260,7 +259,7 @@ def test_labels_of_a_scorer_stay_and_what_declines_has_none(tmp_path: Path) -> N
     run = run_from_answers("t", "m", read.answer_sets, "rule", given_by=read.judge)
     assert {a.id: a.label for a in run.answer_sets} == {"a": 0, "b": None}
     samples[0]["scores"]["other"] = {"value": "C"}
-    with pytest.raises(ConfigError, match=r"the labels\? Say --label COLUMN; .* scores.match \(0\), scores.other"):
+    with pytest.raises(ConfigError, match=r"the labels\? Say --label COLUMN; .* scores.match \(1\), scores.other"):
         labelled(samples, tmp_path)
 
 
@@ -290,7 +289,7 @@ def test_a_failed_request_is_no_answer(tmp_path: Path) -> None:
     rows[0]["resps"] = [gone[0], *ANSWERS["a"], *gone[1:]]
     read = read_answers([lines(tmp_path / "b.jsonl", [*rows, {**rows[0], "doc_id": "c", "resps": gone}])])
     assert [[a.text for a in answers.answers] for answers in read.answer_sets] == list(ANSWERS.values())
-    assert "lost: 6 requests that failed, such as 'a'" in read.notes
+    assert "lost: 6 empty cells or requests that failed, such as 'a'" in read.notes
     files = vlmevalkit(tmp_path)
     frame = pd.read_excel(files[0])
     frame.loc[0, "prediction"] = gone[1]
@@ -298,7 +297,7 @@ def test_a_failed_request_is_no_answer(tmp_path: Path) -> None:
     frame.to_excel(files[0], index=False)
     read = read_answers(files)
     assert [[a.text for a in answers.answers] for answers in read.answer_sets] == [of[1:] for of in ANSWERS.values()]
-    assert "lost: 2 requests that failed, such as 'a'" in read.notes
+    assert "lost: 2 empty cells or requests that failed, such as 'a'" in read.notes
 
 
 def test_the_parts_of_an_archive_have_one_budget(
@@ -382,12 +381,66 @@ def test_what_begins_like_a_list_of_answers_is_one(
     assert imported(tmp_path, [tmp_path / "u.csv"], capsys)[0]["draws"] == 2
 
 
-@pytest.mark.parametrize("choices", ["abc", {"a": 1}, ["abc"], 3])
-def test_choices_of_a_batch_are_a_list_of_objects(
-    tmp_path: Path, choices: Any, capsys: pytest.CaptureFixture[str]
+def test_the_choice_of_the_lowest_index_is_the_baseline_empty_or_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    row = {"custom_id": "a", "response": {"body": {"choices": choices}}}
-    assert "b.jsonl:1: response: choices" in imported(tmp_path, [lines(tmp_path / "b.jsonl", [row])], capsys)[1]
+    said = [{"content": "blue"}, {"content": ""}, {"content": None, "refusal": "I can't assist"}]
+    for first in (1, 2):
+        choices = [{"index": (i - first) % 3, "message": message} for i, message in enumerate(said)]
+        row = {"custom_id": "a", "response": {"body": {"choices": choices}}}
+        [answers] = read_answers([lines(tmp_path / f"{first}.jsonl", [row])]).answer_sets
+        assert answers.texts == [["blue", "", "I can't assist"][(first + i) % 3] for i in range(3)]
+    row = {"custom_id": "a", "response": {"body": {"choices": ["abc"]}}}
+    assert "b.jsonl: not as its tool writes it" in imported(tmp_path, [lines(tmp_path / "b.jsonl", [row])], capsys)[1]
+
+
+def test_what_is_no_sampled_answer_or_of_other_data_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scored = lines(tmp_path / "l.jsonl", [{"doc_id": 0, "target": 0, "resps": [[[-1.2, True]], [[-3.0, False]]]}])
+    assert "is the log-likelihood of an option" in imported(tmp_path, [scored], capsys)[1]
+    rows = [{"doc_id": 7, "target": target, "resps": [[text]]} for target, text in (("yes", "yes"), ("dog", "cat"))]
+    files = [lines(tmp_path / f"{i}.jsonl", [row]) for i, row in enumerate(rows)]
+    assert "1.jsonl: the id '7' is of another reference in an earlier file" in imported(tmp_path, files, capsys)[1]
+
+
+def test_copies_and_rows_that_may_be_copies_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"question": "?", "baseline": "a", "clean": ["a", "b"], "is_hallucination": 1}
+    rows = [{"id": i, **row} for i in "xyz"]
+    told, error = imported(
+        tmp_path, [lines(tmp_path / "a.jsonl", [*rows, {**rows[0], "is_hallucination": 1.0}])], capsys
+    )
+    assert (told["documents"], "1 copies of other rows, such as of 'x'" in error) == (3, True)
+    assert "2 rows repeat question and answers ('y')" in error
+    assert "labels come from column 'is_hallucination': 1 = hallucinated" in told["notes"]
+    _, error = imported(tmp_path, [lines(tmp_path / "b.jsonl", [{**row, "id": i, "group": "g"} for i in "xy"])], capsys)
+    assert "repeat" not in error
+
+
+@pytest.mark.parametrize(("column", "wrong"), [("is_correct", 1), ("correct", 0)])
+def test_the_value_that_is_taken_for_hallucinated_is_said(
+    tmp_path: Path, column: str, wrong: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"id": i, "baseline": "a", "clean": ["b"], column: i} for i in range(2)]
+    file = lines(tmp_path / "a.jsonl", rows)
+    [note] = [note for note in imported(tmp_path, [file], capsys, "--label", column)[0]["notes"] if "labels" in note]
+    assert note.startswith(f"labels come from column {column!r}: {wrong} = hallucinated")
+    assert ("call the column correct" in note) is (wrong == 1)
+
+
+def test_a_log_that_was_cut_short_is_said_and_a_sample_that_failed_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    samples = inspect_samples(scores=True)
+    for sample in samples[2:]:
+        sample["output"]["choices"] *= sample["id"] == "a"
+    log = {"version": 2, "status": "cancelled", "eval": {"model": "m"}, "samples": samples}
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    told, error = imported(tmp_path, [tmp_path / "log.json"], capsys)
+    assert "log.json: its status is 'cancelled', not success" in error
+    assert "left out: 1 documents of one answer, where others have several, such as 'b'" in told["notes"]
+    assert (told["documents"], told["draws"]) == (1, 2)
+    assert "labels come from column 'scores.match': 0 = hallucinated" in told["notes"]
 
 
 def test_labels_are_of_one_judge_and_a_loop_of_links_is_no_file(
@@ -411,17 +464,7 @@ def test_requests_that_nobody_replied_to_are_said(tmp_path: Path, capsys: pytest
 
 
 def test_the_command_writes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    call = [
-        "import",
-        "answers",
-        *map(str, uqlm(tmp_path)),
-        "--out",
-        str(tmp_path / "runs"),
-        "--model-name",
-        "m",
-        "--json",
-    ]
-    told = json_of(capsys, call)
+    told, _ = imported(tmp_path, uqlm(tmp_path), capsys, "--model-name", "m")
     assert (told["documents"], told["draws"], told["supported"], told["hallucinated"]) == (2, 4, 1, 1)
     run = load_run(Path(told["file"]))
     assert (run.task, run.model, len(run.answer_sets)) == ("a", "m", 2)
@@ -435,4 +478,4 @@ def test_lines_without_ids_are_numbered_and_a_document_without_its_baseline_is_l
     rows = [{"prompt": "?", "response": r, "sampled_responses": ["x", "y"]} for r in ("a", "")]
     read = read_answers([lines(tmp_path / "b.jsonl", rows)])
     assert [a.texts for a in read.answer_sets] == [["a", "x", "y"]]
-    assert "lost: 1 requests that failed, such as '1'" in read.notes
+    assert "lost: 1 empty cells or requests that failed, such as '1'" in read.notes

@@ -82,7 +82,7 @@ def test_no_error_shows_a_secret_of_the_environment(
     def fault(*_: object, **__: object) -> None:
         raise DataError("x" * (2000 - 30) + key)  # across the place where the line is cut
 
-    monkeypatch.setattr("hedge_tasks.data.answer_files.use_answers", fault)
+    monkeypatch.setattr("hedge_tasks.data.answer_files.read_answers", fault)
     for more in ([], ["--traceback"]):
         assert main(["score", str(tmp_path), "--clustering", "exact", *more]) == 2
         error = capsys.readouterr().err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,6 +79,21 @@ def test_every_shape_says_the_same(tmp_path: Path) -> None:
         assert (model, one.answer, one.options) == ("", "B", options)
         assert option_logprobs(one.logits) == pytest.approx(normal)
         assert (one.question, one.question_type, one.group) == ("Which?", "kind", "image")
+
+
+@pytest.mark.parametrize(
+    ("share", "kind"),
+    [
+        *((lambda p: p, "probabilities"), (lambda p: round(100 * p), "percentages")),
+        *((lambda p: -math.log(p), "losses"), (math.log, "")),
+    ],
+)
+def test_probabilities_and_losses_are_no_logits(
+    tmp_path: Path, share: Callable[[float], float], kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"id": str(p), "answer": "A", "logits": [share(p), share(1 - p)]} for p in (0.125, 0.5)]
+    code = main(["import", "options", str(written(tmp_path / "o.jsonl", *rows)), "--out", str(tmp_path / "runs")])
+    assert (code, f"these are {kind}" in capsys.readouterr().err) == ((2, True) if kind else (0, False))
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------

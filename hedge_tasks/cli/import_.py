@@ -88,8 +88,8 @@ def options(
     """Make a run a model, out of weights of multiple-choice options.
 
     FILE is a table, a question a row (docs/options.md has an example): {"id", "answer", "logits", "question"?,
-    "options"?, "question_type"?, "group"?, "image"?, "model"?}; weights by label, or a list. Questions of one group or
-    one picture are one group.
+    "options"?, "question_type"?, "group"?, "model"?}; weights by label, or a list. Questions of one group, such as
+    those about one picture, vary together.
     Draws are simulated from the softmax of the weights over the options, which makes their log-probabilities exact.
 
     Args:

@@ -46,13 +46,13 @@ def score(
         answers: JSONL or CSV file; - for the standard input.
         out: Where the scores of every answer are written (JSON lines).
     """
-    from hedge_tasks.data.answer_files import use_answers
+    from hedge_tasks.data.answer_files import read_answers
     from hedge_tasks.detectors.pipeline import summarise
     from hedge_tasks.detectors.score_files import write_scores
     from hedge_tasks.numbers import Column, Table
 
     scorer = clustering.scorer()
-    read = use_answers(partial(_scored, scorer), [answers], columns=columns.settings(**vars(replies)))
+    read = read_answers([answers], None, columns.settings(**vars(replies)), partial(_scored, scorer))
     scores, n_given = read.answer_sets
     if out:
         write_scores(out, scores)

@@ -18,7 +18,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, islice, takewhile, zip_longest
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, Generic, TypeVar
+from typing import Any
+
+from loguru import logger
 
 from hedge_tasks.data import cells, choices
 from hedge_tasks.data.answers import AnswerSet
@@ -37,18 +39,16 @@ _FINISHES = {
 }
 """Why a model stopped, in the words of other tools -> in ours."""
 
-RIGHT = ("correct", "hit")
-"""Columns of labels in which true is a right answer."""
-
 _FAILED = re.compile(
     r"\s*(?:|\[LMMS_EVAL_(?:REQUEST_FAILED|BUDGET_EXCEEDED)\b.*|Failed to obtain answer via API\.?)\s*", re.DOTALL
 )
 """Texts that adapters of lmms-eval and VLMEvalKit put in the place of an answer that they did not get."""
 
 _FIRST = "baseline: of {n} documents the first answer, for nothing says which it is"
-_REQUESTS = "lost: {n} requests that failed, such as {first!r}"
-_THOUGHTS = "lost: {n} thoughts, such as of {first!r}"
-_LOGPROBS = "lost: {n} log-probabilities of thought and answer together, such as of {first!r}"
+_REQUESTS = "lost: {n} empty cells or requests that failed, such as {first!r}"
+_COPIES = "left out: {n} copies of other rows, such as of {first!r}"
+_REPEATS = "{n} rows repeat question and answers ({first!r}): if copies, intervals, promises are too narrow (--group)"
+_THOUGHTS = "lost: {n} thoughts, and log-probabilities of thought and answer together, such as of {first!r}"
 _TEMPLATE = "taken away: tokens of a chat template around {n} answers, such as {first!r}"
 _PLACEHOLDERS = f"lost: {{n}} log-probabilities, such as of {{first!r}}: {PLACEHOLDER}"
 
@@ -58,12 +58,12 @@ _NOT_ASKED = "--questions: no request of {n} documents is in it, such as of {fir
 _WITHOUT = "{n} of {total} answers have no log-probability"
 _SINGLE = "a single answer a document: detectors that draw have nothing to go by; give the other files as well"
 
-_HOLE = "one answer"
+_HOLE = "left out: {n} documents of one answer, where others have several, such as {first!r}"
 
-_ROLES = frozenset({"id", "question", "reference", "label", "group", "question_type"})
+_READ = {*AnswerSet.__dataclass_fields__, *LISTS} - {"id", "question", "reference", "label", "group", "question_type"}
+"""Keys of this package's lines that are no column of `_roles`."""
 
 Fields = Mapping[str, Any]
-T = TypeVar("T")
 
 
 @dataclass
@@ -74,6 +74,7 @@ class Notes:
     judges: dict[str, None] = field(default_factory=dict)
     cases: dict[str, tuple[int, str]] = field(default_factory=dict)
     n_answers: int = 0
+    has_draws: bool = False
 
     def add(self, note: str, first: str, n: int = 1) -> None:
         before, first = self.cases.get(note, (0, first))
@@ -81,38 +82,31 @@ class Notes:
 
 
 @dataclass(frozen=True)
-class ReadAnswers(Generic[T]):
+class ReadAnswers:
     """Answers of files.
 
     Attributes:
         form: the tool whose files they are from.
-        answer_sets: them, or what was made of them.
+        answer_sets: a tuple of `AnswerSet`, or what was made of them.
         model: as the files name it; empty where they do not.
         judge: who has labelled them; empty without labels.
         notes: what was taken for what, what was done and what was lost, a line each.
     """
 
     form: str
-    answer_sets: T
+    answer_sets: Any
     model: str
     judge: str
     notes: tuple[str, ...]
 
 
 def read_answers(
-    files: Sequence[Path], questions: Path | None = None, columns: ColumnSettings | None = None
-) -> ReadAnswers[tuple[AnswerSet, ...]]:
-    """All the answers in files of one tool; see `use_answers`."""
-    return use_answers(tuple, files, questions, columns)
-
-
-def use_answers(
-    use: Callable[[Iterator[AnswerSet]], T],
     files: Sequence[Path],
     questions: Path | None = None,
     columns: ColumnSettings | None = None,
-) -> ReadAnswers[T]:
-    """Make something of the answers in files of one tool. Those of a large file are read twice, and none is held.
+    use: Callable[[Iterator[AnswerSet]], Any] = tuple,
+) -> ReadAnswers:
+    """The answers in files of one tool, or what is made of them. Those of a large file are read twice; none is held.
 
     Several files hold answers to the same questions and are joined by id; a label is the first file's, whose baseline
     stays one. Within a file an id is one question's: equal copies of its line, such as a padded rank leaves, are one.
@@ -120,6 +114,7 @@ def use_answers(
     Args:
         questions: the requests of a batch, whose replies alone do not say what was asked.
         columns: as the user names them.
+        use: makes something of the answers; by default they are returned.
 
     Raises:
         ConfigError: the files are of several tools, or nothing says which column holds the answers.
@@ -133,29 +128,40 @@ def use_answers(
     _check_copies(files)
     answer_sets: Iterable[AnswerSet] = read[0]
     if len(files) > 1 or not is_large(files[0]):
-        answer_sets = _joined([(source.file, answers) for source in read for answers in source], record)
+        answer_sets = _joined(((source.file, answers) for source in read for answers in source), record)
     of_files = dict(record.cases)
     known = known_by(_checked(answer_sets, files[0], record))
     record.cases = of_files
     result = use(_checked(map(known, answer_sets), files[0], record))
-    cases = (note.format(n=n, first=first, total=record.n_answers) for note, (n, first) in record.cases.items())
-    notes = dict.fromkeys([*(note for source in read for note in source.notes), *cases])
+    cases = {note: note.format(n=n, first=first, total=record.n_answers) for note, (n, first) in record.cases.items()}
+    for note in (_COPIES, _REPEATS):
+        if note in cases:
+            logger.warning("{}: {}", files[0], cases.pop(note))
+    notes = dict.fromkeys([*(note for source in read for note in source.notes), *cases.values()])
     return ReadAnswers(read[0].form.name, result, "".join(record.models), ", ".join(record.judges), tuple(notes))
 
 
 def _check_copies(files: Sequence[Path]) -> None:
     for file, copy in combinations(files, 2):
-        if file == copy or (file.is_file() and copy.is_file() and filecmp.cmp(file, copy, shallow=False)):
+        if file == copy or (copy.is_file() and filecmp.cmp(file, copy, shallow=False)):
             raise DataError(f"{copy}: a copy of {file}, whose answers would count twice; leave it out")
 
 
 def _checked(answer_sets: Iterable[AnswerSet], file: Path, record: Notes) -> Iterator[AnswerSet]:
     n = record.n_answers = 0
+    seen = set[int]()
     for answers in answer_sets:
+        # A run with a single draw has none anywhere; a hole in a file of samples, as the first pass tells, is a slip.
+        if record.has_draws and not answers.clean:
+            record.add(_HOLE, answers.id)
+            continue
+        record.has_draws |= bool(answers.clean)
         n += 1
         record.n_answers += len(answers.answers)
-        if not answers.clean:
-            record.add(_HOLE, outside.shown(answers.id))
+        digest = hash((answers.question, answers.reference, answers.label, answers.answers))
+        if answers.question and answers.group is None and digest in seen:
+            record.add(_REPEATS, answers.id)
+        seen.add(digest)
         for answer in answers.answers:
             if answer.no_logprob == PLACEHOLDER:
                 record.add(_PLACEHOLDERS, answer.text)
@@ -164,10 +170,6 @@ def _checked(answer_sets: Iterable[AnswerSet], file: Path, record: Notes) -> Ite
         yield answers
     if not n:
         raise DataError(f"{file}: no answers in it")
-    # A run with a single draw has none anywhere; a hole in a file of samples is a slip.
-    n_holes, first = record.cases.pop(_HOLE, (0, ""))
-    if 0 < n_holes < n:
-        raise DataError(f"{file}: {first} has one answer, and other documents have several; leave it out")
     if record.n_answers == n:
         record.add(_SINGLE, "")
 
@@ -189,8 +191,10 @@ def _joined(read: Iterable[tuple[Path, AnswerSet]], record: Notes) -> list[Answe
         first = joined.setdefault(later.id, later)
         if first is later:
             continue
-        if first.question and later.question and first.question != later.question:
-            raise DataError(f"{file}: the id {outside.shown(first.id)} is of another question in an earlier file")
+        for name in ("question", "reference"):
+            ours, theirs = getattr(first, name), getattr(later, name)
+            if ours and theirs and ours != theirs:
+                raise DataError(f"{file}: the id {outside.shown(first.id)} is of another {name} in an earlier file")
         if later.label is not None:
             record.add(_LABELS, first.id)
         clean = (*first.clean, later.baseline, *later.clean)
@@ -225,6 +229,8 @@ class _AnswerFile:
                 if first == number:
                     self.record.judges |= {judge: None} if "label" in line else {}
                     yield _answer_set(line, where, self.record)
+                else:
+                    self.record.add(_COPIES, line["id"])
         if len(self.record.models) > 1:
             models = ", ".join(sorted(self.record.models)[:5])
             raise DataError(f"{self.file}: answers of several models ({models}); one model at a time")
@@ -239,7 +245,7 @@ class _AnswerFile:
                 continue
             line = _roles(row, self.columns, str(number), where)
             if self.form is OWN:
-                yield where, {key: value for key, value in row.items() if key not in _ROLES} | line
+                yield where, {key: value for key, value in row.items() if key in _READ} | line
             elif replies := self._replies(row, where, line["id"]):
                 if self.requests and line["id"] not in self.requests:
                     self.record.add(_NOT_ASKED, line["id"])
@@ -281,7 +287,7 @@ def _roles(row: Fields, columns: ColumnSettings, number: str, where: str) -> dic
     }
     if columns.label:
         # in a column "label" true may be either
-        right = cells.plain_name(columns.label) in RIGHT or (None if columns.label == "label" else False)
+        right = cells.says_right(columns.label) or (None if columns.label == "label" else False)
         fields["label"] = cells.label(row.get(columns.label), f"{where}: {columns.label}", right=right)
     letters = tuple(takewhile(row.__contains__, ascii_uppercase))
     # an open question among others has none
@@ -293,24 +299,19 @@ def _roles(row: Fields, columns: ColumnSettings, number: str, where: str) -> dic
 def _in_cell(cell: Any, logprobs: Any, in_words: bool, where: str) -> list[dict[str, Any]]:
     """The answers in a cell: one, a list, repeats in lists, or the choices of a completion; empty for a failed one."""
     if isinstance(cell, Mapping) and "body" in cell:
-        cell = _choices(cell["body"] or {}, where)
+        cell = sorted((cell["body"] or {}).get("choices") or (), key=lambda choice: choice.get("index", 0))
     several = None if isinstance(cell, str) and not in_words else cells.as_list([] if cell is None else cell, where)
-    answers = [_reply(item, where) for item in ([cell] if several is None else _flat(several))]
+    answers = [_reply(item, where) for item in ([cell] if several is None else _flat(several, where))]
     tokens = cells.as_list(logprobs) or []
     for answer, known in zip(answers, [tokens] if several is None else tokens, strict=False):
         answer.update({"logprobs": known} if known and answer else {})
     return answers
 
 
-def _choices(body: Fields, where: str) -> list[Fields]:
-    choices = body.get("choices") or []
-    if not isinstance(choices, list) or not all(isinstance(choice, Mapping) for choice in choices):
-        raise DataError(f"{where}: choices: expected a list of objects, got {outside.shown(choices)}")
-    return choices
-
-
-def _flat(value: Any) -> list[Any]:
-    return [inner for item in value for inner in _flat(item)] if isinstance(value, list) else [value]
+def _flat(value: Any, where: str) -> list[Any]:
+    if isinstance(value, list) and [*map(type, value)] == [float, bool]:
+        raise DataError(f"{where}: {value} is the log-likelihood of an option that was offered, and no sampled answer")
+    return [inner for item in value for inner in _flat(item, where)] if isinstance(value, list) else [value]
 
 
 def _reply(item: Any, where: str) -> dict[str, Any]:
@@ -323,11 +324,10 @@ def _reply(item: Any, where: str) -> dict[str, Any]:
     if "text" in item and not isinstance(logprobs, Mapping):
         return dict(item)
     message, logprobs = item if "text" in item else item["message"], logprobs or {}
-    text, reasoning = cells.content_of(message.get("content") or item.get("text"))
+    text, reasoning = cells.content_of(message.get("content") or message.get("refusal") or item.get("text"))
     return {
         "text": text,
-        # Completions without a chat have them in a column.
-        "logprobs": logprobs.get("content") or logprobs.get("token_logprobs") or None,
+        "logprobs": next((logprobs[k] for k in ("content", "refusal", "token_logprobs") if logprobs.get(k)), None),
         "finish_reason": item.get("finish_reason") or item.get("stop_reason"),
         "reasoning": message.get("reasoning_content") or message.get("reasoning") or reasoning,
     }
@@ -389,8 +389,6 @@ def _bare(value: Fields, record: Notes, id: str) -> dict[str, Any]:
         return fields
     if value.get("reasoning") or has_thought(text):
         record.add(_THOUGHTS, id)
-        if fields.get("logprobs") or fields.get("mean_logprob"):
-            record.add(_LOGPROBS, id)
         text = without_thoughts(text)[0].strip()
         fields = {key: fields[key] for key in ("finish", "finish_reason") if key in fields}
     if (bare := without_template_tokens(text)) != text:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Strict, TypeAdapter, ValidationInfo
 
+from hedge_tasks.data import cells
 from hedge_tasks.data.option_order import spellings
 from hedge_tasks.data.spans import LabelledSpan, read_spans, spans_as_json
 from hedge_tasks.errors import DataError
@@ -33,11 +34,10 @@ def _log_probability(value: object) -> object:
 
 
 def _label(value: object) -> object:
-    if value is None:
-        return None
-    if isinstance(value, bool) or value not in (0, 1):
+    plain = cells.without_decimals(value)
+    if isinstance(value, bool) or plain not in (None, 0, 1):
         raise DataError(f"expected 0 (supported), 1 (hallucinated) or null, got {outside.shown(value)}")
-    return int(value)  # type: ignore[call-overload,unused-ignore]
+    return plain
 
 
 def _id(value: object) -> object:
@@ -328,9 +328,8 @@ class AnswerSet:
         return replace(self, forced=dict(forced))
 
     def with_clusters(self, cluster_ids: Sequence[int]) -> AnswerSet:
-        if len(cluster_ids) != len(self.answers):
-            raise DataError(f"{self.id}: {len(cluster_ids)} cluster ids for {len(self.answers)} answers")
-        return replace(self, cluster_ids=tuple(int(i) for i in cluster_ids))
+        """Raises ValueError where there is not one id an answer."""
+        return replace(self, cluster_ids=tuple(int(i) for i, _ in zip(cluster_ids, self.answers, strict=True)))
 
     def with_answers(self, change: Callable[[Answer], Answer]) -> AnswerSet:
         """Return the set with every answer changed."""

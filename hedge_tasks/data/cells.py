@@ -25,6 +25,9 @@ _LABELS = {
     **dict.fromkeys(("0", "supported", "not hallucinated", "no hallucination"), 0),
 }
 _TRUTH = {"true": 1, "false": 0}
+SCORES = "scores."
+"""Begin of the names of columns with what a scorer of inspect_ai says: 1 where an answer is right, 0 where not."""
+
 _WHOLE = re.compile(r"([0-9]{1,3})\.0+")
 _LISTED = re.compile(r"""\[[\s\[]*['"]""")
 _SIDE_BY_SIDE = re.compile(r"""(['"])\s+(['"])""")
@@ -119,8 +122,14 @@ def references(values: Sequence[object]) -> str:
     return "\n".join(dict.fromkeys(read))
 
 
-_HALLUCINATED = "expected 1 (hallucinated), 0 (supported) or null; where true is right, call the column correct"
+WHERE_RIGHT = "where 1 or true is right, call the column correct"
+_HALLUCINATED = f"expected 1 (hallucinated), 0 (supported) or null; {WHERE_RIGHT}"
 _RIGHT = "expected true or 1 where the answer is right, false or 0 where it is not, or nothing"
+
+
+def says_right(column: str) -> bool:
+    """Whether true and 1 in a column of labels say that the answer is right; in others they say hallucinated."""
+    return column.startswith(SCORES) or plain_name(column) in ("correct", "hit")
 
 
 def label(value: object, where: str, *, right: bool | None = None) -> int | None:

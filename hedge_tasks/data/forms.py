@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Any
 
+from hedge_tasks.data import cells
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.data.inspect_logs import SCORES
-from hedge_tasks.data.roles import ColumnSettings, check_columns, columns_for, not_told, obvious
+from hedge_tasks.data.roles import NAMES, ColumnSettings, check_columns, columns_for, not_told, obvious
 from hedge_tasks.data.tables import StoredTable
 
 LISTS = ("answers", "clean", "noisy")
@@ -53,7 +53,7 @@ _FORMS = (
         roles={"question": "input_texts", "answers": "target_texts"},
     ),
     # The id beside it is of the reply: no request has it, and no other file.
-    Form("OpenAI batch", ("response",), ("custom_id", "response"), roles={"id": "custom_id"}),
+    Form("OpenAI batch", ("response",), ("custom_id", "response"), fails=False, roles={"id": "custom_id"}),
     Form("lmms-eval", ("resps",), roles={"id": "doc_id", "question": "input", "answers": "target"}),
     Form(
         "uqlm",
@@ -89,7 +89,7 @@ def columns_of(table: StoredTable, form: Form, chosen: ColumnSettings) -> Column
     roles = ("answers", "question", "group", "id", "question_type", "label")
     names = {role: columns_for(table, chosen, role, (*reply, *LISTS), form.roles.get(role)) for role in roles}
     if form is _INSPECT and not chosen.label:
-        names["label"] = tuple(name for name in table.columns if name.startswith(SCORES))
+        names["label"] = tuple(name for name in table.columns if name.startswith(cells.SCORES))
     if len(names["label"]) > 1:
         raise not_told(table, ["label"])
     answers = names.pop("answers")[: None if chosen.answers else 1]
@@ -98,11 +98,15 @@ def columns_of(table: StoredTable, form: Form, chosen: ColumnSettings) -> Column
 
 
 def notes_of(table: StoredTable, form: Form, columns: ColumnSettings) -> list[str]:
-    """Notes on where right answers, groups and kinds of questions come from, and on every column that is not used."""
+    """Notes on where right answers, groups, kinds of questions and labels come from, and on columns that are unused."""
     used = {*columns.named(), *form.logprobs, *(ascii_uppercase if {"A", "B"} <= {*table.columns} else ())}
     used |= {"model", *((*AnswerSet.__dataclass_fields__, *LISTS, *_WRITTEN) if form is OWN else ())}
     unused = ", ".join(repr(column) for column in table.columns if column not in used)
     notes = [*table.notes, *(f"right answers come from column {column!r}" for column in columns.answers)]
     kinds = {"groups": columns.group, "kinds of questions": columns.question_type}
     notes += [f"{what} come from column {column!r}" for what, column in kinds.items() if column]
+    if columns.label:
+        right = cells.says_right(columns.label)
+        way_out = "" if right or columns.label in NAMES["label"] else f" ({cells.WHERE_RIGHT})"
+        notes.append(f"labels come from column {columns.label!r}: {int(not right)} = hallucinated{way_out}")
     return [*notes, *([f"not used: {unused}"] if unused else [])]

@@ -8,16 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hedge_tasks.data.cells import content_of
+from loguru import logger
+
+from hedge_tasks.data.cells import SCORES, content_of
 from hedge_tasks.io import outside
 from hedge_tasks.io.json_lines import Row
 
-_LABELS = {"C": 0, "I": 1, "1": 0, "0": 1, "1.0": 0, "0.0": 1, "True": 0, "False": 1}
+_RIGHT = {"C": 1, "I": 0, "1": 1, "0": 0, "1.0": 1, "0.0": 0, "True": 1, "False": 0}
 
 Sample = Mapping[str, Any]
-
-SCORES = "scores."
-"""Begin of the names of columns with the labels of a scorer."""
 
 
 def archive_rows(file: Path) -> list[Row]:
@@ -39,6 +38,8 @@ def rows_of(log: Mapping[str, Any], file: Path) -> list[Row]:
     for sample in sorted(log["samples"], key=lambda sample: sample.get("epoch") or 0):
         epochs[str(sample.get("id"))].append(sample)
     model = (log.get("eval") or {}).get("model")
+    if log.get("status", "success") != "success":
+        logger.warning("{}: its status is {}, not success: samples may be missing", file, outside.shown(log["status"]))
     scorers = sorted({name for sample in log["samples"] for name in sample.get("scores") or {}})
     return [(f"{file}: {id}", {"id": id, "model": model, **_row(of_id, scorers)}) for id, of_id in epochs.items()]
 
@@ -51,7 +52,7 @@ def _row(epochs: Sequence[Sample], scorers: Sequence[str]) -> dict[str, Any]:
         "input": _question(first.get("input")),
         "target": first.get("target"),
         "output.choices": [choice for choices in replies for choice in choices],
-        **{f"{SCORES}{name}": _LABELS.get(str(score.get("value"))) for name, score in scores},
+        **{f"{SCORES}{name}": _RIGHT.get(str(score.get("value"))) for name, score in scores},
     }
 
 

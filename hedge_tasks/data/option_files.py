@@ -1,9 +1,9 @@
 """Weights of models on the options of multiple-choice questions: one log-weight an option, from any harness.
 
 A table, a question a row (docs/options.md has an example): `{"id", "answer", "logits", "question"?, "options"?,
-"question_type"?, "group"?, "image"?, "model"?}`. The weights are an object (label -> number) or a list, whose labels
-are A, B, C, ...; `options` holds the texts in the same form. Rows of several models may stand in one file. Questions of
-one group or one picture vary together.
+"question_type"?, "group"?, "model"?}`. The weights are an object (label -> number) or a list, whose labels are A, B, C,
+...; `options` holds the texts in the same form. Rows of several models may stand in one file. Questions of one group,
+such as those about one picture, vary together.
 
 Logits need not be normalised. An option that cannot be chosen has minus infinity.
 """
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated
@@ -21,25 +21,26 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from hedge_tasks.data import cells
-from hedge_tasks.data.groups import find_groups
 from hedge_tasks.data.tables import read_rows
 from hedge_tasks.errors import DataError, check_names, unknown
 from hedge_tasks.io import outside
 from hedge_tasks.io.records import checked
 
-__all__ = ["LABELS", "OptionQuestion", "read_options"]
-
 LABELS = ascii_uppercase
 """Labels of options that are given as a list, in order."""
 
-MOST_OPTIONS = 1000
-"""Of one question."""
+_NO_LOGITS: Mapping[str, tuple[Callable[[float], float], str]] = {
+    "probabilities": (lambda weight: weight, "write their logarithms"),
+    "percentages": (lambda weight: weight / 100, "write the logarithms of their hundredths"),
+    "losses": (lambda weight: math.exp(-weight), "write them with a minus in front"),
+}
+"""Kind of weights that are no logits -> which share of 1 each is then, and the way out."""
 
 
 def _by_label(value: object) -> object:
     """A list as an object with the labels A, B, C, ..."""
     if isinstance(value, list) and len(value) > len(LABELS):
-        raise DataError(f"expected an object, or a list of at most {len(LABELS)}, got {len(value)}")
+        raise DataError(f"expected an object, or a list of at most {len(LABELS)}")
     return dict(zip(LABELS, value, strict=False)) if isinstance(value, list) else value
 
 
@@ -62,7 +63,6 @@ class OptionQuestion:
         question: what was asked, without its options.
         options: label -> text, of all options or of none.
         question_type, group: as in an answer set.
-        image: name or digest of the picture; questions with the same one are of one group.
 
     Raises:
         ValueError: there are fewer than two options, none can be chosen, the answer or a text is of none of them, or
@@ -76,29 +76,26 @@ class OptionQuestion:
     options: Annotated[Mapping[str, Cell], BeforeValidator(_by_label)] = field(default_factory=dict)
     question_type: Cell | None = None
     group: Cell | None = None
-    image: Cell | None = None
 
     def __post_init__(self) -> None:
-        if not 2 <= len(self.logits) <= MOST_OPTIONS:
-            raise ValueError(f"expected 2 to {MOST_OPTIONS} options, got {len(self.logits)}")
+        if len(self.logits) < 2:
+            raise ValueError("expected 2 options or more")
         if max(self.logits.values()) == -math.inf:
             raise ValueError("no option can be chosen: all logits are -inf")
         if self.answer not in self.logits:
             raise unknown("answer", self.answer, self.logits)
-        check_names("option", self.options, self.logits)
-        if self.options and (without := self.logits.keys() - self.options.keys()):
-            raise ValueError(f"options: no text of {', '.join(sorted(without))}, which logits have")
+        if self.options and (alone := self.logits.keys() ^ self.options.keys()):
+            raise ValueError(f"options and logits do not have the same labels: {sorted(alone)}")
 
 
 def read_options(file: Path) -> dict[str, list[OptionQuestion]]:
     """Read a table of option weights (`hedge_tasks.data.tables.KINDS`).
 
     Returns:
-        By model the questions in the order of the file, with the groups that are found; "" is the model of rows that
-        name none.
+        By model the questions in the order of the file; "" is the model of rows that name none.
 
     Raises:
-        HedgeError: names the file, the line or row, and what is wrong there.
+        HedgeError: names the file, the line or row, and what is wrong there, such as probabilities in place of logits.
     """
     models: dict[str, dict[str, OptionQuestion]] = defaultdict(dict)
     for where, row in read_rows(file):
@@ -110,10 +107,9 @@ def read_options(file: Path) -> dict[str, list[OptionQuestion]]:
         of_model[question.id] = question
     if not models:
         raise DataError(f"{file}: no questions in it")
-    return {model: _with_groups(list(of_model.values())) for model, of_model in models.items()}
-
-
-def _with_groups(questions: Sequence[OptionQuestion]) -> list[OptionQuestion]:
-    images, declared = ([getattr(q, name) for q in questions] for name in ("image", "group"))
-    groups = find_groups(declared, images)
-    return [replace(question, group=name) for question, name in zip(questions, groups, strict=True)]
+    weights = [question.logits.values() for of_model in models.values() for question in of_model.values()]
+    for kind, (share, way_out) in _NO_LOGITS.items():
+        # Shares may have been rounded to two decimals.
+        if all(min(row) >= 0 and math.isclose(sum(map(share, row)), 1, abs_tol=0.011) for row in weights):
+            raise DataError(f"{file}: logits: these are {kind}, which add up to one whole in every row; {way_out}")
+    return {model: [*of_model.values()] for model, of_model in models.items()}
