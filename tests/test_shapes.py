@@ -31,6 +31,7 @@ from hedge_tasks.lmms.own_task.files import judge_of
 from hedge_tasks.lmms.settings import DocumentSettings
 
 Made = list[dict[str, Any]]
+QUESTIONS = [{"question_id": i, "image_id": i // 2, "question": f"{i}?"} for i in range(4)]
 COLORS = ("red", "blue", "green", "black")
 
 
@@ -309,14 +310,17 @@ def test_splits_and_classes_of_repositories(tmp_path: Path) -> None:
         read_table(tmp_path)
 
 
-def test_answers_of_ten_people_and_numbers_of_pictures(tmp_path: Path) -> None:
+def test_vqav2s_two_files_and_numbers_of_pictures(tmp_path: Path) -> None:
     (tmp_path / "val2014").mkdir()
     for i in range(2):
-        Image.new("RGB", (8, 8), (100 * i, 0, 0)).save(tmp_path / "val2014" / f"{i}.jpg")
+        Image.new("RGB", (8, 8), (100 * i, 0, 0)).save(tmp_path / "val2014" / f"COCO_val2014_{i:012}.jpg")
     said = [["red"] * 5 + ["crimson"] * 3 + ["rose", "pink"], ["a", "b"] * 2 + list("cdefgh"), ["2"] * 10, ["no"] * 9]
-    answers = [[{"answer": text, "answer_id": n} for n, text in enumerate(of)] for of in said]
-    rows = [{"question_id": i, "image_id": i // 2, "question": f"{i}?", "answers": of} for i, of in enumerate(answers)]
-    (tmp_path / "questions.json").write_text(json.dumps({"info": {}, "questions": rows}))
+    annotations = [
+        {"question_id": i, "answers": [{"answer": text, "answer_id": n} for n, text in enumerate(of)]}
+        for i, of in enumerate(said)
+    ]
+    (tmp_path / "questions.json").write_text(json.dumps({"info": {}, "questions": QUESTIONS}))
+    (tmp_path / "annotations.json").write_text(json.dumps({"info": {}, "annotations": annotations[::-1]}))
     table = read_table(tmp_path)
     files = PictureFiles(tmp_path)
     roles = find_roles(table, ColumnSettings(), files)
@@ -325,6 +329,9 @@ def test_answers_of_ten_people_and_numbers_of_pictures(tmp_path: Path) -> None:
     references = [texts_of(row, roles)["answers"].split("\n") for _, row in table.rows(None)]
     # VQA accuracy calls an answer right that three people gave; where no three agree, the commonest ones.
     assert sorted(references) == [["2"], ["a", "b"], ["no"], ["red", "crimson"]]
+    (tmp_path / "val2014" / "other_1.jpg").write_bytes(png(7))
+    with pytest.raises(DataError, match="one of several"):
+        PictureFiles(tmp_path).path("1")
 
 
 # --- data of tasks ----------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def init(
     asked. Pictures are names of files (from the table's folder), https:// addresses, the bytes of files, base64,
     {bytes, path} as pandas and datasets write them, or lists of these. Options stand in a list or in columns A, B, C,
     ...; the right one is named by letter or text. Several right answers are a list or columns (--answer again);
-    of the answers of eight people or more those count that three gave.
+    of the answers of eight people or more those count that three gave. VQAv2's two files in a folder are joined.
 
     examples:
       hedge init chest_xray xrays/questions.csv

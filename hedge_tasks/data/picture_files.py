@@ -22,6 +22,7 @@ PICTURE_FILES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gi
 _BASE64 = re.compile(r"(?:data:image/[\w.+-]+;base64,)?((?:iVBOR|/9j/|R0lG|UklG|Qk)[A-Za-z0-9+/]{70,}={0,2}\s*)")
 """A PNG, JPEG, GIF, WebP or BMP file in base64, by its first bytes."""
 _ENDINGS = (*PICTURE_FILES, ".dcm", ".dicom", ".jp2", ".jfif")
+_NUMBER = re.compile(r"[0-9]{1,18}$")
 
 
 def is_picture(value: object) -> bool:
@@ -44,12 +45,12 @@ class PictureFiles:
     """The pictures below a folder, by the names that a table has for them.
 
     A name counts from the folder. One that lies deeper ("p00.jpg" for `images/p00.jpg`), or has lost its ending, is
-    found where a single file fits.
+    found where a single file fits; so is a number that one file alone ends in (42 for COCO_val2014_000000000042.jpg).
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._by_name: dict[PurePosixPath, list[PurePosixPath]] | None = None
+        self._by_name: dict[object, list[PurePosixPath]] | None = None
 
     def any(self) -> bool:
         """Whether there is a picture in the folder."""
@@ -77,21 +78,22 @@ class PictureFiles:
         return direct
 
     def _fitting(self, name: PurePosixPath) -> list[PurePosixPath]:
-        """The files whose path ends in a name, with their ending or else without."""
-        keys = (name, name.with_suffix("") if name.name else name)
+        """The files whose path ends in a name, with their ending or else without; by its number where none does."""
+        keys = (name, name.with_suffix("") if name.name else name, *([int(str(name))] if str(name).isdecimal() else []))
         return next((self._index()[key] for key in keys if key in self._index()), [])
 
-    def _index(self) -> Mapping[PurePosixPath, list[PurePosixPath]]:
-        """Files by the ends of their paths, with ending and without."""
+    def _index(self) -> Mapping[object, list[PurePosixPath]]:
+        """Files by the ends of their paths, with ending and without, and by the numbers that these end in."""
         if self._by_name is None:
-            by_name: dict[PurePosixPath, list[PurePosixPath]] = defaultdict(list)
+            by_name: dict[object, list[PurePosixPath]] = defaultdict(list)
             for place, folders, names in os.walk(self.folder):
                 folders[:] = sorted(name for name in folders if not name.startswith("."))
                 for name in sorted(name for name in names if name.lower().endswith(_ENDINGS)):
                     inside = PurePosixPath(Path(place).relative_to(self.folder).as_posix()) / name
                     parts = PurePosixPath(_plain(str(inside))).parts
                     ends = [PurePosixPath(*parts[i:]) for i in range(len(parts))]
-                    for key in {*ends, *(end.with_suffix("") for end in ends)}:
+                    number = _NUMBER.search(ends[-1].stem)
+                    for key in {*ends, *(end.with_suffix("") for end in ends), *([int(number[0])] if number else [])}:
                         by_name[key].append(inside)
             self._by_name = by_name  # whole: other threads read it meanwhile
         return self._by_name

@@ -192,12 +192,27 @@ def _folder_table(folder: Path, split: str | None) -> StoredTable:
     if not tables:
         raise DataError(f"{folder}: it holds no table. Put a CSV file into it, of image,question,answer")
     if split is None and len(tables) > 1 and not set(tables) <= {*SPLITS}:
-        files = ", ".join(str(file) for of_table in tables.values() for file in of_table)
-        raise DataError(f"{folder}: it holds several tables, name the one that is meant: {files}")
+        return _joined(folder, [file for files in tables.values() for file in files])
     chosen = split or (names if len(tables) == 1 else "test")
     check_names(f"--split of {folder}", [chosen], tables)
     notes = () if split or len(tables) == 1 else (f"split: 'test' of {names}; --split NAME takes another",)
     return replace(_files_table(tables[chosen]), notes=notes)
+
+
+def _joined(folder: Path, files: Sequence[Path]) -> StoredTable:
+    """VQAv2's questions and annotations as one table.
+
+    Raises:
+        DataError: two files are not of the same questions.
+    """
+    if [file.suffix for file in files] == [".json", ".json"]:
+        left, right = ({row.get("question_id"): row for _, row in read_rows(file)} for file in files)
+        if left.keys() == right.keys() and None not in left:
+            rows = [(f"{folder}: {number}", {**right[number], **row}) for number, row in left.items()]
+            return replace(
+                _table_of(str(folder), partial(iter, rows), folder), notes=("two files, joined by 'question_id'",)
+            )
+    raise DataError(f"{folder}: it holds several tables, name the one that is meant: {', '.join(map(str, files))}")
 
 
 # --- kinds ------------------------------------------------------------------------------------------------------------
