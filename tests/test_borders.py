@@ -88,17 +88,17 @@ def test_fewer_than_twenty_of_a_class_are_a_reservation() -> None:
 
 
 def test_experts_contradict_where_the_intervals_do_not_meet() -> None:
-    audit: Any = "is there"
+    audit: Any = SimpleNamespace(on=lambda _: {})
 
     def contradicted(high: float) -> bool:
         judge, experts = Number(0.5, interval=(0.5, 0.6)), Number(0.4, interval=(0.3, high))
-        both = [[(experts, judge)], [(judge, experts)]]
-        found = {str(trust_of(RUN, {}, {}, audit, None, pairs)) for pairs in both}
+        both = [[("AUROC", experts, judge)], [("AUROC", judge, experts)]]
+        found = {"Experts contradict" in str(trust_of(RUN, {}, {}, audit, None, pairs)) for pairs in both}
         assert len(found) == 1, "whichever is higher"
-        return "Experts contradict" in found.pop()
+        return found.pop()
 
     at_border(contradicted, 0.5, "100")
-    pairs = [(None, Number(0.5)), (Number(0.4, interval=(0.3, 0.4)), None), (Number(0.4), Number(0.5))]
+    pairs = [("rate", Number(0.4, interval=(0.3, 0.4)), Number(0.5)), ("rate", Number(0.4), Number(0.5))]
     assert "Experts contradict" not in str(trust_of(RUN, {}, {}, audit, None, pairs))
 
 

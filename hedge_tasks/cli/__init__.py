@@ -6,9 +6,12 @@ import os
 import sys
 import threading
 import traceback
+from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from hedge_tasks import __version__
 from hedge_tasks.io.commands import USAGE_ERROR, Parser, say
@@ -58,8 +61,8 @@ def _run(words: list[str]) -> int:
     logger.enable("hedge_tasks")  # a command before it may have silenced modules
     level = "INFO" if arguments.verbose else "WARNING"
     logger.add(lambda message: _complain(str(message).rstrip("\n")), level=level, format="{level}: {message}")
-    doing, ended = ["loading libraries, reading files"], threading.Event()
-    logger.add(doing.append, level="TRACE", format="{message}", filter=lambda record: record["level"].name == "TRACE")
+    doing, ended = deque(["loading libraries, reading files"], maxlen=1), threading.Event()
+    logger.add(partial(_keep, doing), level="TRACE", format="{message}")
     threading.Thread(target=_tell, args=(doing, ended), daemon=True).start()
     try:
         _check_not_written_over(vars(arguments))
@@ -75,7 +78,12 @@ def _run(words: list[str]) -> int:
     return USAGE_ERROR
 
 
-def _tell(doing: Sequence[str], ended: threading.Event) -> None:
+def _keep(doing: deque[str], message: Any) -> None:
+    if message.record["level"].name == "TRACE":
+        doing.append(str(message))
+
+
+def _tell(doing: deque[str], ended: threading.Event) -> None:
     """Say what is being done, once, where it takes seconds."""
     shown = {"\n"}  # of servers, which wait for others
     while not ended.wait(PATIENCE_S):

@@ -53,7 +53,7 @@ def score(
 
     scorer = clustering.scorer()
     read = read_answers([answers], None, columns.settings(**vars(replies)), partial(_scored, scorer))
-    scores, n_given = read.answer_sets
+    scores, n_given, n_silent = read.answer_sets
     if out:
         write_scores(out, scores)
     facts = {
@@ -67,23 +67,30 @@ def score(
     within = "auroc_within_question_types"
     if not any(scores_of.parent for scores_of in scores):
         facts[within] = Details(facts[within])
+    silent = f"no label: {n_silent} baselines that are called hallucinated and say nothing (declined, empty, cut off)"
+    notes = [*read.notes, *([silent] if n_silent else [])]
     if facts["n_labelled"]:
-        return {**facts, "notes": list(read.notes)}
+        return {**facts, "notes": notes}
     facts |= {name: Details(facts[name]) for name in ("auroc", within)}
     table = Table([*map(Column, ("id", *scores[0]))], [{"id": answers.id, **answers} for answers in scores])
-    return {**facts, "scores": table, "notes": [*read.notes, _UNLABELLED]}
+    return {**facts, "scores": table, "notes": [*notes, _UNLABELLED]}
 
 
-def _scored(scorer: Scorer, answer_sets: Iterator[AnswerSet]) -> tuple[list[Scores], int]:
-    """Return the scores, and how many answer sets came with clusters. Only a chosen threshold takes all at once."""
+def _scored(scorer: Scorer, answer_sets: Iterator[AnswerSet]) -> tuple[list[Scores], int, int]:
+    """Return the scores, and how many answer sets came with clusters, and with a label although they say nothing.
+
+    Only a chosen threshold takes all at once.
+    """
     from hedge_tasks.detectors.pipeline import cluster_open
     from hedge_tasks.detectors.scorer import score_all
     from hedge_tasks.runs.no_answer import without_false_label
 
     scores: list[Scores] = []
-    n_given = 0
+    n_given = n_silent = 0
     while block := [*islice(answer_sets, None if scorer.choice else _AT_ONCE)]:
         n_given += sum(answers.cluster_ids is not None for answers in block)
-        clustered = cluster_open([*map(without_false_label, block)], scorer.cluster)
+        said = [*map(without_false_label, block)]
+        n_silent += sum(a is not b for a, b in zip(said, block, strict=True))
+        clustered = cluster_open(said, scorer.cluster)
         scores += score_all(clustered, scorer.backend, scorer.detectors, alpha=scorer.alpha)
-    return scores, n_given
+    return scores, n_given, n_silent

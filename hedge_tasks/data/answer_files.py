@@ -323,13 +323,13 @@ def _reply(item: Any, where: str) -> dict[str, Any]:
     logprobs = item.get("logprobs")
     if "text" in item and not isinstance(logprobs, Mapping):
         return dict(item)
-    message, logprobs = item if "text" in item else item["message"], logprobs or {}
+    message, logprobs = item if "text" in item else item["message"] or {}, logprobs or {}
     text, reasoning = cells.content_of(message.get("content") or message.get("refusal") or item.get("text"))
     return {
         "text": text,
         "logprobs": next((logprobs[k] for k in ("content", "refusal", "token_logprobs") if logprobs.get(k)), None),
         "finish_reason": item.get("finish_reason") or item.get("stop_reason"),
-        "reasoning": message.get("reasoning_content") or message.get("reasoning") or reasoning,
+        "reasoning": next(filter(None, map(message.get, ("reasoning_content", "reasoning"))), reasoning),
     }
 
 

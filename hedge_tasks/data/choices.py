@@ -54,10 +54,10 @@ def right_letter(answer: object, options: Sequence[str]) -> str:
     """
     answer = answer[0] if isinstance(answer, (list, tuple)) and len(answer) == 1 else answer
     text = " ".join(cells.text(answer).casefold().split())
-    if text.isdecimal() and int(text) <= len(options):
+    if text.isdecimal() and len(text) < 3 and int(text) <= len(options):
         raise DataError(
             f"the answer {shown(answer)} may count the options or be the text of one; write letters, as "
-            "frame['answer'].map(lambda i: 'ABCDE'[i]) does where 0 is the first"
+            "frame['answer'].map(lambda i: chr(65 + int(i))) does where 0 is the first"
         )
     lettered = zip(ascii_lowercase, map(str.casefold, options), strict=False)
     forms = ((o, rf"\(?{letter}(?:[).:]\s*(?:{re.escape(o)})?)?") for letter, o in lettered)

@@ -72,9 +72,9 @@ class PictureFiles:
             if not files:
                 return None
             direct = files[0]
-        # Links inside of it are the user's, as in the hub client's cache.
-        if not Path(os.path.normpath(direct)).is_relative_to(os.path.normpath(self.folder)):
-            raise DataError(f"the picture {shown(name)} lies outside of {self.folder}; say --images FOLDER")
+        # Wherever a link or `..` leads: a folder from elsewhere must not show other files of this machine.
+        if not Path(os.path.realpath(direct)).is_relative_to(os.path.realpath(self.folder)):
+            raise DataError(f"the picture {shown(name)} lies outside of {self.folder}; copy it there, or say --images")
         return direct
 
     def _fitting(self, name: PurePosixPath) -> list[PurePosixPath]:

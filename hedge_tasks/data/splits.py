@@ -217,11 +217,10 @@ def _with_pictures(dataset: Dataset, column: str, what: str, read: Callable[[str
     feature = dataset.features[column]
     if isinstance(getattr(feature, "feature", feature), Image):
         return dataset
-    if feature in (Value("binary"), Value("large_binary")) or (
-        isinstance(feature, Mapping) and {"bytes", "path"} <= feature.keys()
-    ):
+    if feature in (Value("binary"), Value("large_binary")):
         return dataset.cast_column(column, Image())
-    if feature not in (Value("string"), Value("large_string")):
+    is_record = isinstance(feature, Mapping) and {"bytes", "path"} <= feature.keys()
+    if not is_record and feature not in (Value("string"), Value("large_string")):
         raise DataError(
             f"{what}: expected a picture in every row ({PICTURE_FORMS}), got {feature}; a process_docs of the task can "
             "make a column of pictures out of it"
@@ -233,13 +232,14 @@ def _with_pictures(dataset: Dataset, column: str, what: str, read: Callable[[str
         except Exception as error:  # network, file system, hub: many kinds, and all mean the same to the user
             raise DataError(f"{what}: the image {name[:200]!r} cannot be had: {first_line(error)}") from error
 
-    stored = dataset[column][:]
-    names = sorted({name for name in stored if name})
+    stored = [value if isinstance(value, Mapping) else {"path": value} for value in dataset[column][:]]
+    names = sorted({value["path"] for value in stored if value["path"] and not value.get("bytes")})
     bar = {"desc": "Fetching images", "unit": "image", "delay": 2, "leave": False, "disable": None}
     contents = dict(zip(names, thread_map(fetch, names, max_workers=_DOWNLOADS, **bar), strict=True))
-    images: Any = [{"bytes": contents[name], "path": name} if name else None for name in stored]
+    images = [{**value, "bytes": value.get("bytes") or contents.get(value["path"])} for value in stored]
+    present: Any = [image if image["bytes"] else None for image in images]
     order = dataset.column_names
-    return dataset.remove_columns(column).add_column(column, images, feature=Image()).select_columns(order)
+    return dataset.remove_columns(column).add_column(column, present, feature=Image()).select_columns(order)
 
 
 class DocumentContents(NamedTuple):

@@ -7,6 +7,7 @@ Questions, answers, labels and weights of options all come in by it. Which colum
 from __future__ import annotations
 
 import json
+import lzma
 import re
 import sys
 import zipfile
@@ -50,10 +51,13 @@ _PICKLES = {
 }
 """Endings of files that run code when they are read -> Python that makes a table of one."""
 
-_HELP = {"spreadsheet": "; or save it as CSV", "inspect_ai": "; `inspect log convert FILE --to json` may do it"}
+_HELP = {
+    "spreadsheet": "; or save it as CSV",
+    "inspect_ai": "; `inspect log convert FILE --to json --output-dir .` may do it",
+}
 _FAULTS = (
-    *(ArithmeticError, AttributeError, EOFError, ImportError, LookupError, NotImplementedError, OSError, TypeError),
-    *(ValueError, zipfile.BadZipFile, zlib.error),
+    *(ArithmeticError, AttributeError, EOFError, ImportError, LookupError, OSError, RuntimeError, SyntaxError),
+    *(TypeError, ValueError, lzma.LZMAError, zipfile.BadZipFile, zlib.error),
 )
 """Exceptions of libraries, and of what is not as its tool writes it."""
 

@@ -32,7 +32,7 @@ WORDS: Mapping[TrustLevel, str] = {
     "yellow": "with reservations",
     "red": "unreliable",
 }
-_ORDER = ("note", "not checked", "yellow", "red")
+_ORDER = ("red", "yellow", "not checked", "note")
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def trust_of(
         *(TrustReason(f"Left out is the clustering {name}: {why}") for name, why in left_out.items()),
         *_about_thresholds(run, scorers),
     ]
-    return TrustState(tuple(sorted(dict.fromkeys(reasons), key=lambda reason: -_ORDER.index(reason.level))))
+    return TrustState(tuple(sorted(dict.fromkeys(reasons), key=lambda reason: _ORDER.index(reason.level))))
 
 
 def _about_health(run: Run) -> Iterator[TrustReason]:
@@ -157,7 +157,8 @@ def _about_question_types(run: Run, column: Labelled) -> Iterator[TrustReason]:
         column = replace(column, strata=tuple(map(questions.get, column.ids)))
     inside = column.within()
     if inside.value is None:
-        if len({*(column.strata or ())}) * FEW <= len(column.values):
+        kinds = column.strata or ()
+        if len({*zip(kinds, column.labels, strict=True)}) == len({*kinds}) <= len(kinds) / FEW:
             yield TrustReason("The question alone tells right from wrong answers: those to one kind are all the same.")
         return
     pooled, difference, p = pooled_less_within(column)

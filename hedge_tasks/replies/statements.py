@@ -300,7 +300,8 @@ def _deciding(stated: list[_Stated]) -> list[_Stated]:
 def _doubtful(remainder: str) -> bool:
     """Whether what follows an answer, in the same clause or near it, takes some of it back."""
     near = " ".join(remainder.split()[:30])
-    return doubts(remainder) or cues("contrast").search(near) is not None
+    in_doubt = doubts(remainder) or cues("contrast").search(near) is not None
+    return in_doubt or polarity(_clause_at(remainder)) == OPEN
 
 
 def _clause_at(text: str) -> str:

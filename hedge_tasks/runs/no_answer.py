@@ -6,16 +6,21 @@ from dataclasses import replace
 
 from hedge_tasks.data.answers import AnswerSet
 from hedge_tasks.data.option_order import options_in
+from hedge_tasks.data.words import words
 from hedge_tasks.replies import read_option
 from hedge_tasks.replies.declining import declining_option, unanswered
 
 
 def why_no_answer(answers: AnswerSet) -> str | None:
-    """Why a baseline is no answer, by its words or by those of the option that it takes; None where it is one."""
+    """Why a baseline is no answer, by its words or by those of the option that it takes; None where it is one.
+
+    A word of the question is an answer, as "unclear" is to "Is the outline clear or unclear?".
+    """
     text, cut = answers.baseline.text, answers.baseline.finish == "length"
-    if why := unanswered(text, cut=cut):
+    question = answers.question or ""
+    if text.strip(" .!").casefold() not in words(question) and (why := unanswered(text, cut=cut)):
         return why
-    options = {option.letter: option.text for option in options_in(answers.question or "")}
+    options = {option.letter: option.text for option in options_in(question)}
     letter = read_option(text, options, cut=cut).value if options else None
     return None if letter is None or letter == answers.reference else declining_option(options[letter])
 

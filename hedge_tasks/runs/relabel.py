@@ -56,7 +56,7 @@ def relabel(run: Run, judge: Judge) -> tuple[Run, list[Verdict]]:
         HedgeError: what the judge raises.
     """
     verdicts = judge.judge(cases_of(run))
-    documents = {**dict(run.settings.get("documents") or {}), "judge": judge.settings()}
+    documents = {**(run.settings.get("documents") or {}), "judge": judge.settings()}
     again = {"documents": documents, "judged_again": {"created": run.created, "judge": judge_of(run)}}
     judged = replace(run, settings={**run.settings, **again}, created=now(), path=None)
     return with_verdicts(judged, verdicts), verdicts
@@ -72,7 +72,7 @@ def with_verdicts(run: Run, verdicts: Sequence[Verdict]) -> Run:
 def changes(before: Run, after: Run) -> dict[tuple[int | None, int | None], list[str]]:
     """Return the ids of documents whose label changed, by their labels (before, after)."""
     old = {a.id: a.label for a in before.answer_sets}
-    changed = defaultdict[tuple[int | None, int | None], list[str]](list)
+    changed: dict[tuple[int | None, int | None], list[str]] = defaultdict(list)
     for a in after.answer_sets:
         if (label := old.get(a.id)) != a.label:
             changed[label, a.label].append(a.id)

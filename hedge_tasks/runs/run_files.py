@@ -184,7 +184,7 @@ def is_run_file(file: Path) -> bool:
         DataError: it cannot be read.
     """
     first = next(read_raw_lines(file), (0, b""))[1]
-    return b'"hedge_run"' in first[:80] or (bool(first) and _NAME.match(file.name) is not None)
+    return b'"hedge_run"' in first[:80] or bool(first and _NAME.match(file.name))
 
 
 def load_runs(path: Path, task: str | None = None, *, trust: bool = False) -> list[Run]:
