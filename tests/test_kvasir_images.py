@@ -94,9 +94,11 @@ def test_what_is_not_local_is_asked_of_the_hub_once_and_at_the_revision(local: P
     ],
 )
 def test_names_that_lead_elsewhere_are_refused(local: Path, hub: list, name: str, reason: str) -> None:
-    with pytest.raises(DataError, match=reason) as caught:
-        splits.fetch_images(named("images/one.png", name), ["image"], ID)
-    assert "column 'image'" in str(caught.value)
+    records = Dataset.from_list([{"image": {"bytes": None, "path": path}} for path in ("images/one.png", name)])
+    for dataset in (named("images/one.png", name), records):
+        with pytest.raises(DataError, match=reason) as caught:
+            splits.fetch_images(dataset, ["image"], ID)
+        assert "column 'image'" in str(caught.value)
     assert hub == []
 
 

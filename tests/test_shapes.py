@@ -120,12 +120,17 @@ def test_lists_of_pictures_are_shown_in_their_order(pictures: Path) -> None:
 
 
 def test_names_that_lead_out_of_the_folder_are_refused(
-    pictures: Path, tmp_path_factory: pytest.TempPathFactory
+    pictures: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path_factory.mktemp("other") / "p.png"
     other.write_bytes(png(9))
-    for name in (str(other), f"../{other.parent.name}/p.png"):
+    (pictures / "link.png").symlink_to(other)
+    (pictures / "linked").symlink_to(other.parent)
+    for name in (str(other), f"../{other.parent.name}/p.png", "link.png", "linked/p.png"):
         assert "lies outside of" in refused(frame(pictures, answer=list("abcd"), image=[name] * 4))
+    monkeypatch.chdir(pictures)
+    with pytest.raises(DataError, match="lies outside of"):
+        PictureFiles(Path()).path(f"../{other.parent.name}/p.png")
     table, files = frame(pictures, answer=list("abcd"), image=[str(other)] * 4), PictureFiles(other.parent)
     assert write_data(table, find_roles(table, ColumnSettings(), files), files, pictures / "made.parquet") == {}
 
