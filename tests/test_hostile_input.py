@@ -216,6 +216,8 @@ def test_ids_are_trimmed_and_labels_of_pandas_are_labels(tmp_path: Path) -> None
 def test_a_label_that_is_nan_is_refused_with_its_row(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"labels\.csv:3: label is NaN"):
         by_id(label_rows(written(tmp_path, "id,label\nq1,1\nq2,nan\n", "labels.csv")), "id", "label", None)
+    right = written(tmp_path, "id,correct\nq1,1\nq2,0\nq3,true\n", "right.csv")
+    assert [label.label for label in by_id(label_rows(right), "id", "correct", None).values()] == [0, 1, 0]
     with pytest.raises(DataError, match=r"label: expected 0 .*, got nan"):
         AnswerSet.read({**LINE, "label": math.nan})
 
