@@ -52,8 +52,8 @@ def read_label(where: str, row: Mapping[str, Any], field: str, scheme: str | Non
     if field not in row:
         raise DataError(f"{where}: no {field!r}; there are {', '.join(map(str, row))}")
     if scheme is None:
-        given = cells.label(row[field], f"{where}: {field}", right=cells.says_right(field) or None)
-        return HumanLabel(where, given, None, row)
+        label = cells.label(row[field], f"{where}: {field}", right=cells.says_right(field) or None)
+        return HumanLabel(where, label, None, row)
     value = cells.without_decimals(row[field])
     prompt = load_judge_prompt(scheme)
     outcome = prompt.outcome(value)
