@@ -36,7 +36,7 @@ def baseline_nll(evidence: Evidence) -> float:
 
 @register(
     "msp",
-    "−log sequence probability",
+    "Sequence probability (−log)",
     needs=("baseline_logprob", "baseline_tokens"),
     unit="nats",
     source="Fadeeva et al. 2023",

@@ -75,7 +75,7 @@ def image_ratio(evidence: Evidence) -> float:
 
 @register(
     "reworded_msp",
-    "−log sequence probability, reworded question",
+    "Sequence probability (−log), reworded question",
     needs=("forced_reworded",),
     unit="nats",
     source="the answer's part of VL-Uncertainty's rewording (arXiv:2411.11919), which clusters draws",
