@@ -438,7 +438,7 @@ def test_a_log_that_was_cut_short_is_said_and_a_sample_that_failed_is_left_out(
     (tmp_path / "log.json").write_text(json.dumps(log))
     told, error = imported(tmp_path, [tmp_path / "log.json"], capsys)
     assert "log.json: its status is 'cancelled', not success" in error
-    assert "left out: 1 documents of one answer, where others have several, such as 'b'" in told["notes"]
+    assert "left out: 1 documents of one answer, where others have several, such as 'b'" in error
     assert (told["documents"], told["draws"]) == (1, 2)
     assert "labels come from column 'scores.match': 0 = hallucinated" in told["notes"]
 

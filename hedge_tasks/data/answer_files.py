@@ -134,7 +134,7 @@ def read_answers(
     record.cases = of_files
     result = use(_checked(map(known, answer_sets), files[0], record))
     cases = {note: note.format(n=n, first=first, total=record.n_answers) for note, (n, first) in record.cases.items()}
-    for note in (_COPIES, _REPEATS):
+    for note in (_COPIES, _HOLE, _REPEATS):  # as a warning: whoever reads a file as a run drops the notes
         if note in cases:
             logger.warning("{}: {}", files[0], cases.pop(note))
     notes = dict.fromkeys([*(note for source in read for note in source.notes), *cases.values()])
@@ -299,7 +299,7 @@ def _roles(row: Fields, columns: ColumnSettings, number: str, where: str) -> dic
 def _in_cell(cell: Any, logprobs: Any, in_words: bool, where: str) -> list[dict[str, Any]]:
     """The answers in a cell: one, a list, repeats in lists, or the choices of a completion; empty for a failed one."""
     if isinstance(cell, Mapping) and "body" in cell:
-        cell = sorted((cell["body"] or {}).get("choices") or (), key=lambda choice: choice.get("index", 0))
+        cell = sorted((cell["body"] or {}).get("choices") or (), key=lambda choice: choice.get("index") or 0)
     several = None if isinstance(cell, str) and not in_words else cells.as_list([] if cell is None else cell, where)
     answers = [_reply(item, where) for item in ([cell] if several is None else _flat(several, where))]
     tokens = cells.as_list(logprobs) or []
