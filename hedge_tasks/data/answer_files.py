@@ -299,7 +299,7 @@ def _roles(row: Fields, columns: ColumnSettings, number: str, where: str) -> dic
 def _in_cell(cell: Any, logprobs: Any, in_words: bool, where: str) -> list[dict[str, Any]]:
     """The answers in a cell: one, a list, repeats in lists, or the choices of a completion; empty for a failed one."""
     if isinstance(cell, Mapping) and "body" in cell:
-        cell = sorted((cell["body"] or {}).get("choices") or (), key=lambda choice: choice.get("index") or 0)
+        cell = sorted((cell["body"] or {}).get("choices") or (), key=lambda choice: choice.get("index", 0))
     several = None if isinstance(cell, str) and not in_words else cells.as_list([] if cell is None else cell, where)
     answers = [_reply(item, where) for item in ([cell] if several is None else _flat(several, where))]
     tokens = cells.as_list(logprobs) or []

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hedge_tasks.data.answers import AnswerSet
+from hedge_tasks.data.answers import Answer, AnswerSet
 from hedge_tasks.data.option_order import options_in
+from hedge_tasks.data.thoughts import NO_END
 from hedge_tasks.data.words import words
 from hedge_tasks.replies import read_option
 from hedge_tasks.replies.declining import declining_option, unanswered
+
+
+def is_cut(answer: Answer) -> bool:
+    """Whether an answer had become too long, or its thought has no end."""
+    return answer.finish == "length" or answer.no_logprob == NO_END
 
 
 def why_no_answer(answers: AnswerSet) -> str | None:
@@ -16,8 +22,7 @@ def why_no_answer(answers: AnswerSet) -> str | None:
 
     A word of the question is an answer, as "unclear" is to "Is the outline clear or unclear?".
     """
-    text, cut = answers.baseline.text, answers.baseline.finish == "length"
-    question = answers.question or ""
+    text, cut, question = answers.baseline.text, is_cut(answers.baseline), answers.question or ""
     if text.strip(" .!").casefold() not in words(question) and (why := unanswered(text, cut=cut)):
         return why
     options = {option.letter: option.text for option in options_in(question)}

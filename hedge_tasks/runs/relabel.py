@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from hedge_tasks.data.answers import AnswerSet
-from hedge_tasks.data.thoughts import NO_END
 from hedge_tasks.errors import DataError
 from hedge_tasks.judging.base import Case, Judge, Verdict
 from hedge_tasks.judging.config import verdict_record
 from hedge_tasks.judging.fallback import own_reading
+from hedge_tasks.runs.no_answer import is_cut
 from hedge_tasks.runs.run_files import Run, now
 
 
@@ -40,7 +40,7 @@ def case_of(answers: AnswerSet, record: Mapping[str, Any] | None = None) -> Case
         answers.baseline.text,
         description=(record or {}).get("description"),
         image_key=(record or {}).get("image_key"),
-        cut=answers.baseline.finish == "length" or answers.baseline.no_logprob == NO_END,
+        cut=is_cut(answers.baseline),
         own=own_reading(answers.forced),
     )
 
