@@ -165,6 +165,7 @@ HELP = "Yes, I can help with that! Please upload the image."
         (COUNT, "4", NO, "4 mm|4%|4th|2 + 2|4 (not 5)|once 6, then 4|Nodule 4 is large.|I see no image.|a few"),
         (COUNT, "1", NO, "one hundred|One of the lobes is grey.|The largest one is grey.|no way to know"),
         (COUNT, "0", NO, "no number can be told|Nothing is certain.|None of these can be counted"),
+        (LARGE, "2.5 cm", NO, "2,5 cm|25,0 mm|1'200 mm"),
         (SIZE, "8", NO, "6-8 mm|8 x 9 mm|8%|8 ml|not 8 mm"), (SIDE, "both", NO, "bilateral, or only the left"),
         (SIDE, "right", NO, "The left is normal, the right is not.|left or right"), (IS, "yes", NO, f"Yes No|{HELP}"),
     ],

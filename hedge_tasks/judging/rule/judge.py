@@ -50,6 +50,8 @@ _SHARED = 0.6
 _DATE = re.compile(r"(?<!\d)(?:\d{1,4}[/.-]\d{1,4}[/.-]\d{1,4}|(?:19|20)\d{2}\b)")
 """Of a picture's margin; no answer to anything. Bounded: a million digits are searched in linear time."""
 
+_MARKED = re.compile(r"\d[,'\u2019\u202f]\d")
+"""Numbers that depend on the language: 2,5 and 1'200."""
 _BESIDE = 2
 """Words that a reference that is a number may have besides: "4 large lesions"."""
 
@@ -202,6 +204,8 @@ class _Compared:
         rest -= words("units", "more", "less")
         if not due or len(rest) > _BESIDE or (rest and nouns is None and not any(size.unit for size in due)):
             return None
+        if _MARKED.search(f"{self.case.reference} {self.case.answer}"):
+            stated = None
         return _by_number(due, stated or set(), nouns is not None or rest <= {*self.question.words, *self.answer.words})
 
     def _sentence(self) -> Decision:
